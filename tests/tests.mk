@@ -1,0 +1,105 @@
+# Tests: tests/README.md is the map. Unit tests: one program per tests/unit/test_*.c. The other suites are programs that
+# get the build by environment: SHARDPACK (the command), MAKE_PHOTOS, BUILD_DIR, TEST_LONG=1 for the long versions.
+
+UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
+UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
+CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
+CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
+
+$(UNIT_BIN:%=%.o): ALL_CPPFLAGS += -Itests/unit $(CHECK_CFLAGS) -D_GNU_SOURCE
+# Check's macros expand to calls with formats that -Wformat=2 cannot follow.
+$(UNIT_BIN:%=%.o): WARN := -Wall -Wextra -Wshadow
+
+$(UNIT_BIN): %: %.o $(LIB_A) | $(LIB_WORKER)
+	@$(if $(filter 1,$(V)),,echo "  LD    $@")
+	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS) $(CHECK_LIBS)
+
+# Fuzz targets: fuzz_*.c has LLVMFuzzerTestOneInput. With CONFIG=fuzz it is linked with libFuzzer, otherwise with a main
+# that runs it over files. make_seeds_*.c write the committed corpora anew.
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
+SEED_SRC := $(sort $(wildcard tests/fuzz/make_seeds_*.c))
+SEED_BIN := $(SEED_SRC:%.c=$(BUILD)/%)
+FUZZ_MAIN := $(if $(filter fuzz,$(CONFIG)),-fsanitize=fuzzer,$(BUILD)/tests/fuzz/replay.o)
+FUZZ_SECONDS ?= 60
+
+$(FUZZ_BIN:%=%.o) $(SEED_BIN:%=%.o) $(BUILD)/tests/fuzz/replay.o: WARN := -Wall -Wextra -Wshadow
+
+$(FUZZ_BIN): %: %.o $(LIB_A) $(filter %.o,$(FUZZ_MAIN))
+	@$(if $(filter 1,$(V)),,echo "  LD    $@")
+	$(Q)$(CC) -o $@ $< $(FUZZ_MAIN) $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS)
+
+$(SEED_BIN): %: %.o $(LIB_A)
+	@$(if $(filter 1,$(V)),,echo "  LD    $@")
+	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS)
+
+.PHONY: test-programs fuzz-programs seed-programs
+test-programs: all $(UNIT_BIN) $(MAKE_PHOTOS)
+fuzz-programs: $(FUZZ_BIN)
+seed-programs: $(SEED_BIN)
+
+SUITES := python3 tests/support/suites.py --make "$(MAKE)" --build $(BUILD) --replay $(call build_of,asan)
+
+.PHONY: setup
+setup: ## install the packages that are missing (Debian, Ubuntu)
+	@tests/setup.sh build test
+
+.PHONY: test
+test: ## all tests (installs what is missing first), under ten minutes
+	@tests/setup.sh build test
+	@$(submake) run-tests
+
+.PHONY: run-tests
+run-tests: test-programs
+	@$(MAKE) --no-print-directory CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
+	@$(SUITES) unit format cli e2e lint headers exports install replay
+
+# What make test runs, once per sanitizer, then the long versions and the fuzzers.
+.PHONY: check-long
+check-long: ## everything: sanitizers, 50 kills, large trees, five minutes per fuzz target
+	@tests/setup.sh build test fuzz
+	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) test-programs
+	@$(submake) CONFIG=tsan BUILD=$(call build_of,tsan) test-programs
+	@$(submake) test-programs
+	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
+	@failed=; \
+	echo "== AddressSanitizer and UBSan"; \
+	python3 tests/support/suites.py --build $(call build_of,asan) unit format cli e2e || failed=1; \
+	echo "== ThreadSanitizer"; \
+	python3 tests/support/suites.py --build $(call build_of,tsan) unit cli e2e || failed=1; \
+	echo "== release, long"; \
+	TEST_LONG=1 $(SUITES) unit format cli e2e lint headers exports install replay || failed=1; \
+	echo "== fuzzing"; \
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300 || failed=1; \
+	test -z "$$failed"
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZ_SECONDS (60); FUZZ="a b" picks some
+	@tests/setup.sh build fuzz
+	@$(submake) CONFIG=fuzz BUILD=$(call build_of,fuzz) fuzz-programs
+	@tests/fuzz/run $(call build_of,fuzz) $(FUZZ_SECONDS) $(FUZZ)
+
+-include tests/bench/bench.mk
+-include tests/order/order.mk
+
+.PHONY: fuzz-seeds
+fuzz-seeds: seed-programs ## write the generated part of the fuzz corpora anew
+	$(Q)mkdir -p tests/fuzz/corpus
+	$(Q)for program in $(SEED_BIN); do $$program tests/fuzz/corpus || exit 1; done
+
+.PHONY: demo
+demo: ## build, make an example dataset, pack and verify it; DATA=folder for your own
+	@tests/setup.sh build demo
+	@$(submake) all $(if $(DATA),,$(MAKE_PHOTOS))
+	@SHARDPACK=$(TOOL) MAKE_PHOTOS=$(MAKE_PHOTOS) sh tests/demo/run.sh "$(DATA)"
+
+# One suite alone.
+.PHONY: check-unit check-format check-cli check-e2e check-lint check-headers check-exports check-install check-replay
+check-unit: $(UNIT_BIN) ## one suite only: unit, format, cli, e2e, lint, headers, exports, install, replay
+check-unit check-format check-cli check-e2e check-lint check-headers check-exports check-install:
+	@$(SUITES) $(@:check-%=%)
+check-format check-cli check-e2e: all $(MAKE_PHOTOS)
+check-exports check-install: lib
+check-replay:
+	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
+	@$(SUITES) replay
