@@ -1,0 +1,55 @@
+/* An open dataset as dataset/ itself sees it; the public part is <shardpack/dataset.h>. */
+#ifndef SPK_DATASET_DATASET_H
+#define SPK_DATASET_DATASET_H
+
+#include <shardpack/dataset.h>
+
+#include "dataset/catalog.h"
+#include "dataset/keytab.h"
+#include "dataset/manifest.h"
+#include "shard/shard.h"
+
+struct spk_dataset {
+    char *folder;
+    char *manifest_path;
+    char *table_path;
+    char *text; /* manifest.json as read */
+    spk_manifest manifest;
+    spk_catalog catalog;
+    int verify_full;
+    /* Of spk_dataset_find, under its exclusive access: keys, and the shard looked at last. */
+    spk_keytab keys;
+    bool have_keys;
+    spk_shard *shard;
+    uint64_t shard_number;
+};
+
+/* Where problems go that leave the dataset usable (totals, digests): verify reports them and reads on. */
+typedef struct spk_problem_sink {
+    void (*on_problem)(void *ctx, const spk_error *problem);
+    void *ctx;
+} spk_problem_sink;
+
+/* spk_dataset_open; with a sink, whatever can be told as a problem does not stop it. */
+SPK_CHECK spk_status spk_dataset_load(spk_dataset **out, const char *path, const spk_dataset_options *options,
+                                      const spk_problem_sink *sink, spk_error *err);
+
+/* The source of shard i and what the table says of it. */
+SPK_CHECK spk_status spk_dataset_open_shard_source(const spk_dataset *d, uint64_t i, spk_source **out,
+                                                   spk_shard_expect *expect, spk_error *err);
+
+/* Appends what spk_dataset_export gives as "sha256". */
+SPK_CHECK spk_status spk_export_sha256(const spk_dataset *d, spk_buf *out, spk_error *err);
+
+/* Path or URL of the manifest that `path` means (malloc'ed). NOT_FOUND says what was looked for. */
+SPK_CHECK spk_status spk_manifest_locate(const char *path, char **out, spk_error *err);
+/* True if path is to be taken as one shard: a file, or a URL of one, that is no manifest. */
+bool spk_path_is_shard(const char *path);
+/* folder/name, malloc'ed. */
+SPK_CHECK spk_status spk_path_join(char **out, const char *folder, const char *name, spk_error *err);
+
+/* Copies an options struct that begins with its size: an older caller's is shorter, a newer one's longer part must be
+ * zero. out has been zeroed; options may be NULL. */
+SPK_CHECK spk_status spk_options_copy(void *out, size_t size, const void *options, spk_error *err);
+
+#endif

@@ -1,0 +1,105 @@
+/* From what the user names (folder, manifest, URL of either) to the manifest's path. Looks at the file system, changes
+ * nothing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+#include "dataset/dataset.h"
+#include "dataset/publish.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static bool is_url(const char *path)
+{
+    static const char scheme[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+    size_t n = strspn(path, scheme);
+    return n > 0 && strncmp(path + n, "://", 3) == 0;
+}
+
+spk_status spk_path_join(char **out, const char *folder, const char *name, spk_error *err)
+{
+    size_t n = strlen(folder), m = strlen(name);
+    char *path = malloc(n + m + 2);
+    *out = path;
+    if (!path)
+        return spk_error_nomem(err, n + m + 2);
+    memcpy(path, folder, n);
+    path[n] = '/';
+    memcpy(path + n + 1, name, m + 1);
+    return SPK_OK;
+}
+
+/* path/manifest.json, with slashes at the end of path dropped. */
+static spk_status join_manifest(const char *path, char **out, spk_error *err)
+{
+    char *folder = strdup(path);
+    *out = NULL;
+    if (!folder)
+        return spk_error_nomem(err, strlen(path) + 1);
+    size_t n = strlen(folder);
+    while (n > 1 && folder[n - 1] == '/')
+        folder[--n] = '\0';
+    spk_status status = spk_path_join(out, strcmp(folder, "/") == 0 ? "/." : folder, SPK_MANIFEST_NAME, err);
+    free(folder);
+    return status;
+}
+
+static bool is_unfinished(const char *folder)
+{
+    struct stat st;
+    char *work = NULL;
+    bool found = spk_path_join(&work, folder, SPK_WORK_FOLDER, NULL) == SPK_OK && stat(work, &st) == 0;
+    free(work);
+    return found;
+}
+
+static spk_status locate_in_folder(const char *path, char **out, spk_error *err)
+{
+    struct stat st;
+    SPK_TRY(join_manifest(path, out, err));
+    if (stat(*out, &st) == 0)
+        return SPK_OK;
+    spk_status status =
+        errno != ENOENT ? spk_error_sys(err, errno, "%s", *out)
+                        : spk_error_set(err, SPK_E_NOT_FOUND, "%s: no dataset here: %s does not exist%s", path, *out,
+                                        is_unfinished(path) ? ", packing into this folder has not finished" : "");
+    free(*out);
+    *out = NULL;
+    return status;
+}
+
+spk_status spk_manifest_locate(const char *path, char **out, spk_error *err)
+{
+    struct stat st;
+    *out = NULL;
+    if (!path || !*path)
+        return spk_error_set(err, SPK_E_INVALID, "the dataset's path is empty");
+    if (is_url(path) && !ends_with(path, ".json"))
+        return join_manifest(path, out, err);
+    if (!is_url(path)) {
+        if (stat(path, &st) != 0)
+            return errno == ENOENT
+                       ? spk_error_set(err, SPK_E_NOT_FOUND, "%s: no such dataset (folder or manifest file)", path)
+                       : spk_error_sys(err, errno, "%s", path);
+        if (S_ISDIR(st.st_mode))
+            return locate_in_folder(path, out, err);
+    }
+    *out = strdup(path);
+    return *out ? SPK_OK : spk_error_nomem(err, strlen(path) + 1);
+}
+
+bool spk_path_is_shard(const char *path)
+{
+    struct stat st;
+    if (!path || !*path || ends_with(path, ".json"))
+        return false;
+    if (is_url(path))
+        return ends_with(path, ".tar.zst");
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}

@@ -1,0 +1,204 @@
+/* Removing what a dataset's manifest does not name. The lock is held from before the manifest is read until the last
+ * file is gone, so no packer can publish in between. Files are taken by name only, and only by names that we give. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "dataset/dataset.h"
+#include "dataset/publish.h"
+
+typedef struct prune {
+    spk_prune_options options;
+    spk_prune_result *result;
+    const char *folder;
+    int dirfd;
+    char **names; /* candidates, relative to the folder */
+    size_t n, cap;
+} prune;
+
+static size_t span_hex8(const char *p)
+{
+    return strspn(p, "0123456789abcdef") == 8 ? 8 : 0;
+}
+
+/* PREFIX-XXXXXXXX-NNNNNN.tar.zst */
+static bool is_shard_name(const char *name)
+{
+    size_t prefix = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    const char *p = name + prefix;
+    if (prefix == 0 || *p != '-' || span_hex8(p + 1) == 0 || p[9] != '-')
+        return false;
+    size_t digits = strspn(p + 10, "0123456789");
+    return digits >= 6 && strcmp(p + 10 + digits, ".tar.zst") == 0;
+}
+
+static bool is_table_name(const char *name)
+{
+    return strncmp(name, "shards-", 7) == 0 && span_hex8(name + 7) && strcmp(name + 15, ".tsv") == 0;
+}
+
+/* What spk_publish_file leaves when it is killed: .NAME.part */
+static bool is_part_name(const char *name)
+{
+    return strcmp(name, "." SPK_MANIFEST_NAME ".part") == 0 || strcmp(name, ".bad-files.tsv.part") == 0 ||
+           (strncmp(name, ".shards-", 8) == 0 && span_hex8(name + 8) && strcmp(name + 16, ".tsv.part") == 0);
+}
+
+/* journal*, NNNNNN.part, NNNNNN.done in the work folder. */
+static bool is_work_name(const char *name)
+{
+    size_t digits = strspn(name, "0123456789");
+    return strncmp(name, "journal", 7) == 0 ||
+           (digits >= 6 && (strcmp(name + digits, ".part") == 0 || strcmp(name + digits, ".done") == 0));
+}
+
+static bool is_ours(const char *name, bool work)
+{
+    return work ? is_work_name(name) : is_shard_name(name) || is_table_name(name) || is_part_name(name);
+}
+
+static spk_status add_name(prune *p, const char *folder, const char *name, spk_error *err)
+{
+    SPK_TRY(spk_grow(&p->names, &p->cap, p->n + 1, sizeof *p->names, err));
+    char *full = NULL;
+    if (folder)
+        SPK_TRY(spk_path_join(&full, folder, name, err));
+    else if (!(full = strdup(name)))
+        return spk_error_nomem(err, strlen(name) + 1);
+    p->names[p->n++] = full;
+    return SPK_OK;
+}
+
+/* Lists what is ours in the folder (sub NULL) or its sub-folder; a missing sub-folder is empty. */
+static spk_status list(prune *p, const char *sub, spk_error *err)
+{
+    int fd = openat(p->dirfd, sub ? sub : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return sub && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)
+                   ? SPK_OK
+                   : spk_error_sys(err, errno, "%s/%s", p->folder, sub ? sub : "");
+    DIR *dir = fdopendir(fd);
+    if (!dir) {
+        int e = errno;
+        close(fd);
+        return spk_error_sys(err, e, "%s", p->folder);
+    }
+    spk_status status = SPK_OK;
+    while (status == SPK_OK) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir); /* a stream of our own: no other thread uses it */
+        if (!entry) {
+            if (errno)
+                status = spk_error_sys(err, errno, "%s", p->folder);
+            break;
+        }
+        if (is_ours(entry->d_name, sub != NULL))
+            status = add_name(p, sub, entry->d_name, err);
+    }
+    closedir(dir);
+    return status;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static spk_status remove_one(prune *p, const char *name, spk_error *err)
+{
+    struct stat st;
+    if (fstatat(p->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? SPK_OK : spk_error_sys(err, errno, "%s/%s", p->folder, name);
+    if (!S_ISREG(st.st_mode))
+        return SPK_OK;
+    if (!p->options.dry_run && unlinkat(p->dirfd, name, 0) != 0)
+        return spk_error_sys(err, errno, "%s/%s", p->folder, name);
+    p->result->files++;
+    p->result->bytes += (uint64_t)st.st_size;
+    if (p->options.on_file)
+        p->options.on_file(p->options.user, name, (uint64_t)st.st_size);
+    return SPK_OK;
+}
+
+static spk_status remove_unnamed(prune *p, const spk_dataset *d, spk_error *err)
+{
+    const spk_catalog *c = &d->catalog;
+    const char **keep = calloc(c->n + 1, sizeof *keep);
+    spk_status status = keep ? SPK_OK : spk_error_nomem(err, c->n * sizeof *keep);
+    for (size_t i = 0; keep && i < c->n; i++)
+        keep[i] = spk_catalog_path(c, i);
+    if (keep)
+        qsort(keep, c->n, sizeof *keep, compare_names);
+    for (size_t i = 0; i < p->n && status == SPK_OK; i++) {
+        const char *name = p->names[i];
+        if (strcmp(name, d->manifest.table_name) != 0 && !bsearch(&name, keep, c->n, sizeof *keep, compare_names))
+            status = remove_one(p, name, err);
+    }
+    free(keep);
+    return status;
+}
+
+static spk_status prune_locked(prune *p, const char *path, spk_error *err)
+{
+    spk_dataset *d = NULL;
+    SPK_TRY(spk_dataset_open(&d, path, NULL, err));
+    spk_status status = list(p, NULL, err);
+    if (status == SPK_OK)
+        status = list(p, SPK_WORK_FOLDER, err);
+    if (status == SPK_OK) {
+        if (p->n > 0)
+            qsort(p->names, p->n, sizeof *p->names, compare_names);
+        status = remove_unnamed(p, d, err);
+    }
+    spk_dataset_close(d);
+    return status;
+}
+
+static bool has_work_folder(int dirfd)
+{
+    struct stat st;
+    return fstatat(dirfd, SPK_WORK_FOLDER, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+static spk_status prune_folder(prune *p, const char *path, spk_error *err)
+{
+    int lock = -1;
+    p->dirfd = open(p->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->dirfd < 0)
+        return spk_error_sys(err, errno, "%s", p->folder);
+    bool locked = !p->options.dry_run || has_work_folder(p->dirfd); /* a dry run makes nothing, not even the lock */
+    spk_status status = locked ? spk_work_lock(p->dirfd, p->folder, &lock, err) : SPK_OK;
+    if (status == SPK_OK)
+        status = prune_locked(p, path, err);
+    if (lock >= 0 && !p->options.dry_run) {
+        unlinkat(p->dirfd, SPK_WORK_LOCK, 0);
+        unlinkat(p->dirfd, SPK_WORK_FOLDER, AT_REMOVEDIR); /* stays if something else is in it */
+    }
+    if (lock >= 0)
+        close(lock);
+    close(p->dirfd);
+    return status;
+}
+
+spk_status spk_prune(const char *path, const spk_prune_options *options, spk_prune_result *result, spk_error *err)
+{
+    spk_prune_result unused = {0};
+    prune p = {.result = result ? result : &unused, .dirfd = -1};
+    spk_dataset *d = NULL;
+    memset(p.result, 0, sizeof *p.result);
+    SPK_TRY(spk_options_copy(&p.options, sizeof p.options, options, err));
+    SPK_TRY(spk_dataset_open(&d, path, NULL, err)); /* finds the folder; read again under the lock */
+    p.folder = spk_dataset_folder(d);
+    spk_status status = prune_folder(&p, path, err);
+    for (size_t i = 0; i < p.n; i++)
+        free(p.names[i]);
+    free(p.names);
+    spk_dataset_close(d);
+    return status;
+}
