@@ -1,0 +1,113 @@
+/* Reading and checking the files of one sample. */
+#include <string.h>
+
+#include "pack/build_parts.h"
+#include "shard/tar.h"
+
+spk_status spk_tar_pad(spk_buf *tar, spk_error *err)
+{
+    size_t n = (SPK_TAR_BLOCK - tar->len % SPK_TAR_BLOCK) % SPK_TAR_BLOCK;
+    SPK_TRY(spk_buf_reserve(tar, n, err));
+    if (n > 0)
+        memset(tar->data + tar->len, 0, n);
+    tar->len += n;
+    return SPK_OK;
+}
+
+/* *bad: the file has no place in the dataset. */
+static spk_status check_image(spk_worker *w, const char *path, const uint8_t *data, size_t n, bool *bad, spk_error *err)
+{
+    const spk_pack_options *o = w->run->b->plan->o;
+    spk_image_info info = {0};
+    spk_error reason;
+    spk_error_clear(&reason);
+    spk_status status =
+        spk_image_check(w->checker, data, n, o->check == SPK_CHECK_DECODE, o->max_pixels, &info, &reason);
+    if (status == SPK_OK) {
+        spk_tally_image(&w->sample, &info);
+        return SPK_OK;
+    }
+    if (status == SPK_E_NOMEM || o->on_bad == SPK_ON_BAD_FAIL) {
+        if (err)
+            *err = reason;
+        spk_error_prefix(err, "%s/%s", w->run->b->reading.src, path);
+        return status;
+    }
+    *bad = o->on_bad == SPK_ON_BAD_SKIP;
+    return spk_tally_bad(&w->sample, path, *bad ? "skipped" : "kept", reason.text, err);
+}
+
+/* Reads a file behind w->tar.len, without moving it. */
+static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, bool *bad, spk_error *err)
+{
+    const spk_pack_plan *plan = w->run->b->plan;
+    const char *path = spk_input_str(plan->in, m->file->path);
+    SPK_TRY(spk_buf_reserve(&w->tar, (size_t)m->size + 1, err));
+    uint8_t *data = w->tar.data + w->tar.len;
+    SPK_TRY(spk_read_whole(&w->run->b->reading, path, m->file, data, err));
+    if (w->checker && plan->image[m->field])
+        return check_image(w, path, data, (size_t)m->size, bad, err);
+    return SPK_OK;
+}
+
+static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan_member *m, bool *bad, spk_error *err)
+{
+    SPK_TRY(spk_buf_reserve(&w->tar, SPK_TAR_BLOCK, err));
+    SPK_TRY(spk_tar_header(w->tar.data + w->tar.len, key, w->run->b->plan->fields[m->field], m->size, err));
+    w->tar.len += SPK_TAR_BLOCK;
+    if (m->file) {
+        SPK_TRY(read_file(w, m, bad, err));
+        w->tar.len += (size_t)m->size;
+    } else {
+        SPK_TRY(spk_buf_append(&w->tar, m->text, (size_t)m->size, err));
+    }
+    return spk_tar_pad(&w->tar, err);
+}
+
+static spk_status add_to_index(spk_worker *w, uint32_t sample, const char *key, spk_error *err)
+{
+    const spk_pack_plan *plan = w->run->b->plan;
+    spk_pack_plan_members walk;
+    spk_pack_plan_member m;
+    SPK_TRY(spk_index_part_sample(w->part, key, err));
+    for (spk_pack_plan_members_begin(&walk, plan, sample); spk_pack_plan_members_next(&walk, &m);) {
+        const char *path = m.file ? spk_input_str(plan->in, m.file->path) : NULL;
+        SPK_TRY(spk_index_part_member(w->part, plan->fields[m.field], "identity", path, m.size, err));
+        w->frame.fields[m.field]++;
+        if (m.file) {
+            w->frame.files++;
+            w->frame.payload += m.size;
+        }
+    }
+    w->frame.samples++;
+    return SPK_OK;
+}
+
+spk_status spk_sample_read(spk_worker *w, uint32_t sample, bool all, bool *stored, spk_error *err)
+{
+    const spk_pack_plan *plan = w->run->b->plan;
+    const char *key = spk_input_str(plan->in, plan->in->samples[sample].key);
+    size_t mark = w->tar.len;
+    bool skip = false;
+    spk_pack_plan_members walk;
+    spk_pack_plan_member m;
+
+    spk_tally_reset(&w->sample);
+    for (spk_pack_plan_members_begin(&walk, plan, sample); spk_pack_plan_members_next(&walk, &m);) {
+        bool bad = false;
+        if (all)
+            SPK_TRY(put_member(w, key, &m, &bad, err));
+        else if (w->checker && m.file && plan->image[m.field])
+            SPK_TRY(read_file(w, &m, &bad, err));
+        skip = skip || bad;
+    }
+    *stored = !skip;
+    if (!skip) {
+        SPK_TRY(spk_tally_merge(&w->frame, &w->sample, err));
+        return add_to_index(w, sample, key, err);
+    }
+    w->tar.len = mark;
+    memset(&w->sample.images, 0, sizeof w->sample.images);
+    w->sample.skipped_samples = 1;
+    return spk_tally_merge(&w->frame, &w->sample, err);
+}

@@ -1,0 +1,74 @@
+/* What is to be packed: files found by a folder walk or named by a list, then grouped into samples. Deterministic: the
+ * result depends on names, sizes and list order only, never on directory order or locale. Single-threaded, no statics.
+ */
+#ifndef SPK_PACK_INPUT_H
+#define SPK_PACK_INPUT_H
+
+#include <shardpack/pack.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+/* A source file. 40 bytes; its path is in `paths`. */
+typedef struct spk_input_file {
+    uint64_t path; /* offset in input->paths, NUL-terminated, relative to the source */
+    uint64_t size;
+    int64_t stamp;   /* larger of mtime and ctime, ns */
+    uint32_t field;  /* number in input->fields */
+    uint32_t extra;  /* lists: 1 + number of the row's extra data, 0 none */
+    uint64_t sample; /* scratch: grouping */
+} spk_input_file;
+
+/* A sample: files [first, first + files) in the order of their fields, plus the members that the packer makes. */
+typedef struct spk_input_sample {
+    uint64_t key;   /* offset in input->paths (keys live in the same arena), NUL-terminated */
+    uint64_t first; /* number of its first file */
+    uint32_t files;
+    int32_t label; /* >= 0: a "cls" member with this number is made; -1: none */
+    uint64_t json; /* 1 + offset in input->paths of a "json" member's text, 0: none */
+} spk_input_sample;
+
+typedef struct spk_input {
+    spk_buf paths;
+    spk_input_file *files;
+    size_t files_n, files_cap;
+    spk_input_sample *samples; /* sorted by key; with a list: in the list's order */
+    size_t samples_n, samples_cap;
+    char **fields; /* field names; field_kinds in parallel */
+    size_t fields_n, fields_cap;
+    char **classes; /* percent-escaped, sorted by raw bytes; index = label */
+    size_t classes_n;
+    bool list;
+    uint64_t junk, other_skipped, excluded, empty_folders;
+    uint64_t unlabelled; /* samples outside any class folder, in a class tree */
+} spk_input;
+
+typedef struct spk_input_hooks {
+    /* Now and then with the files found so far; nonzero cancels. May be NULL. */
+    int (*on_files)(void *ctx, uint64_t files);
+    void (*on_note)(void *ctx, const char *text); /* may be NULL */
+    void *ctx;
+} spk_input_hooks;
+
+/* Scans src (open at src_fd, named src in messages) by the options: list, include, exclude, follow_symlinks, labels,
+ * stem, limit. skip_dev/skip_ino: a folder to leave out (the target, when it lies inside the source: INVALID). */
+SPK_CHECK spk_status spk_input_scan(spk_input *in, int src_fd, const char *src, const spk_pack_options *o,
+                                    uint64_t target_dev, uint64_t target_ino, const spk_input_hooks *hooks,
+                                    spk_error *err);
+void spk_input_free(spk_input *in);
+
+static inline const char *spk_input_str(const spk_input *in, uint64_t offset)
+{
+    return (const char *)in->paths.data + offset;
+}
+
+/* Kind of a field by its name: "image", "label", "text", "json", "bytes". */
+const char *spk_field_kind(const char *field);
+/* Nonzero if bytes of this field hardly shrink (jpg, png, webp, gif, mp4, gz, zst, ...). */
+bool spk_field_is_compressed(const char *field);
+
+/* Share of [0,1) that a stem path falls on, for splits: see format-spec/dataset.md section 6. Negative: out of memory.
+ */
+double spk_split_position(const char *stem, size_t n);
+
+#endif

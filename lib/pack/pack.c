@@ -1,0 +1,186 @@
+/* spk_pack: looks at source and target, plans, takes over what an interrupted run left, builds, publishes. */
+#include <shardpack/pack.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pack/build.h"
+#include "pack/existing.h"
+#include "pack/finish.h"
+#include "pack/input.h"
+#include "pack/options.h"
+#include "pack/plan.h"
+#include "pack/resume.h"
+#include "pack/target.h"
+
+/* All that one call owns. */
+typedef struct packing {
+    spk_pack_options o;
+    const char *src;
+    int src_fd;
+    int64_t started_ns; /* CLOCK_REALTIME before the scan */
+    spk_target target;
+    spk_input in;
+    spk_pack_plan plan;
+    spk_pack_plan_digest digest;
+    spk_build build;
+    spk_pack_result *result;
+} packing;
+
+static int on_files(void *ctx, uint64_t files)
+{
+    const packing *p = ctx;
+    spk_pack_progress progress = {.phase = SPK_PACK_SCAN, .files = files};
+    return p->o.on_progress ? p->o.on_progress(p->o.user, &progress) : 0;
+}
+
+static void on_note(void *ctx, const char *text)
+{
+    const packing *p = ctx;
+    if (p->o.on_note)
+        p->o.on_note(p->o.user, text);
+}
+
+static spk_status open_source(packing *p, spk_error *err)
+{
+    struct timespec now;
+    p->src_fd = open(p->src, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (p->src_fd < 0)
+        return spk_error_sys(err, errno, "%s", p->src);
+    clock_gettime(CLOCK_REALTIME, &now);
+    p->started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    return SPK_OK;
+}
+
+static spk_status scan(packing *p, spk_error *err)
+{
+    spk_input_hooks hooks = {.on_files = on_files, .on_note = on_note, .ctx = p};
+    spk_pack_options o = p->o;
+    spk_pack_result *r = p->result;
+    o.limit = 0; /* counts samples of the plan's order */
+    SPK_TRY(spk_input_scan(&p->in, p->src_fd, p->src, &o, p->target.dev, p->target.ino, &hooks, err));
+    r->junk = p->in.junk;
+    r->other_skipped = p->in.other_skipped;
+    r->excluded = p->in.excluded;
+    r->classes = p->in.classes_n;
+    SPK_TRY(spk_pack_plan_make(&p->plan, &p->in, &p->o, p->src, err));
+    return spk_pack_plan_digest_make(&p->digest, &p->in, &p->o, err);
+}
+
+/* True if nothing is left to do. */
+static spk_status look_first(packing *p, bool *ready, spk_error *err)
+{
+    bool up_to_date = false;
+    *ready = false;
+    if (!p->o.force)
+        SPK_TRY(spk_existing_check(&p->target, &p->in, &p->digest, &up_to_date, p->result, err));
+    if (up_to_date) {
+        p->result->up_to_date = 1;
+        *ready = true;
+        spk_target_clean(&p->target, false);
+    } else if (p->o.dry_run) {
+        p->result->samples = p->plan.order_n;
+        p->result->files = p->plan.files;
+        p->result->shards = p->plan.shards_n;
+        p->result->bytes_in = p->plan.payload;
+        *ready = true;
+    }
+    return SPK_OK;
+}
+
+static void tell_resumed(packing *p)
+{
+    char text[128];
+    const spk_build *b = &p->build;
+    p->result->shards_resumed = b->shards_resumed;
+    if (b->shards_resumed == 0)
+        return;
+    snprintf(text, sizeof text, "going on with an interrupted run: %llu of %zu shards are done",
+             (unsigned long long)b->shards_resumed, p->plan.shards_n);
+    on_note(p, text);
+}
+
+static spk_status build(packing *p, spk_error *err)
+{
+    spk_build *b = &p->build;
+    SPK_TRY(spk_target_make(&p->target, &p->o, err));
+    SPK_TRY(spk_build_init(b, &p->plan, err));
+    b->reading = (spk_reading){.src_fd = p->src_fd, .src = p->src, .follow = p->o.follow_symlinks != 0};
+    b->work_fd = p->target.work;
+    b->work_name = p->target.work_name;
+    SPK_TRY(spk_resume(b, &p->target, &p->digest, err));
+    tell_resumed(p);
+    return spk_build_run(b, err);
+}
+
+static spk_status publish(packing *p, spk_error *err)
+{
+    const spk_build *b = &p->build;
+    spk_pack_progress progress = {.phase = SPK_PACK_PUBLISH,
+                                  .files = p->in.files_n,
+                                  .samples = b->samples,
+                                  .samples_total = p->plan.order_n,
+                                  .bytes = b->bytes,
+                                  .bytes_total = p->plan.payload,
+                                  .bytes_resumed = b->bytes_resumed,
+                                  .bytes_out = b->bytes_out,
+                                  .bad = b->bad};
+    if (p->o.on_progress && p->o.on_progress(p->o.user, &progress) != 0)
+        return spk_error_set(err, SPK_E_CANCELLED, "cancelled");
+    SPK_TRY(spk_finish(&p->build, &p->target, &p->digest, p->started_ns, p->result, err));
+    spk_target_clean(&p->target, false);
+    return SPK_OK;
+}
+
+static spk_status run(packing *p, const char *dst, spk_error *err)
+{
+    bool ready = false;
+    SPK_TRY(open_source(p, err));
+    SPK_TRY(spk_target_find(&p->target, dst, p->src_fd, p->src, err));
+    SPK_TRY(spk_target_find_splits(&p->target, &p->o, err));
+    if (!p->o.dry_run)
+        SPK_TRY(spk_target_lock(&p->target, err));
+    SPK_TRY(scan(p, err));
+    SPK_TRY(look_first(p, &ready, err));
+    if (ready)
+        return SPK_OK;
+    SPK_TRY(build(p, err));
+    return publish(p, err);
+}
+
+/* After an error: finished shards stay for the next run. If there are none, neither does anything else. */
+static void tidy_up(packing *p)
+{
+    bool known = p->build.journal || p->target.top.made, shards = false;
+    for (size_t i = 0; p->build.done && i < p->plan.shards_n; i++)
+        shards = shards || p->build.done[i].info.samples > 0;
+    if (known && !shards)
+        spk_target_clean(&p->target, true);
+    else
+        spk_target_unlock(&p->target);
+}
+
+spk_status spk_pack(const char *src, const char *dst, const spk_pack_options *options, spk_pack_result *result,
+                    spk_error *err)
+{
+    spk_pack_result unused = {0};
+    packing p = {.src = src, .src_fd = -1, .result = result ? result : &unused};
+    memset(p.result, 0, sizeof *p.result);
+    SPK_TRY(spk_pack_options_settle(&p.o, options, err));
+    spk_status status = run(&p, dst, err);
+    if (status < 0)
+        tidy_up(&p);
+    spk_journal_close(p.build.journal);
+    spk_build_free(&p.build);
+    spk_pack_plan_free(&p.plan);
+    spk_input_free(&p.in);
+    spk_target_free(&p.target);
+    if (p.src_fd >= 0)
+        close(p.src_fd);
+    return status;
+}
