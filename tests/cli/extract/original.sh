@@ -1,0 +1,3 @@
+make_dataset out
+shardpack extract --original-names out back
+diff -r out.src back

@@ -1,0 +1,2 @@
+make_dataset out
+shardpack ls --json out | steady

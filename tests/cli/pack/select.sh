@@ -1,0 +1,5 @@
+make_tree src
+shardpack pack -q --no-shuffle --include '*.txt' --exclude ant --exclude '*odd*' --limit 3 src out
+shardpack ls out
+shardpack pack --dry-run --exclude ant src other | steady
+test ! -e other

@@ -1,0 +1,7 @@
+make_dataset out
+printf mine > out/notes.txt
+shardpack prune out
+shardpack prune -q out
+shardpack prune --json out
+cat out/notes.txt
+status_of shardpack prune nothing

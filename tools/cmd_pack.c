@@ -1,0 +1,199 @@
+/* shardpack pack: options, progress, the call. */
+#include "cmd_pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "cmd.h"
+#include "out.h"
+#include "progress.h"
+
+extern const opt pack_options[]; /* cmd_pack_options.c */
+
+static const opt_conflict conflicts[] = {
+    {"seed", "no-shuffle"},
+    {"quiet", "verbose"},
+    {0},
+};
+
+static const operand operands[] = {
+    {.name = "SRC", .help = "Folder with the files to pack.", .complete = COMPLETE_FOLDER},
+    {.name = "DST",
+     .help = "Folder of the dataset; made if it is missing. It must not lie inside of SRC.",
+     .complete = COMPLETE_FOLDER},
+    {0},
+};
+
+static const example examples[] = {
+    {"shardpack pack photos/ photos.shards", "Pack a folder with one sub-folder per class."},
+    {"shardpack pack --split train=0.9,val=0.1 photos/ out", "Make two datasets, out/train and out/val."},
+    {"shardpack pack --list captions.csv --on-bad skip images/ out",
+     "Pack the files that a list names, with its captions, and leave out what cannot be decoded."},
+    {0},
+};
+
+typedef struct state {
+    const pack_values *values;
+    progress progress;
+    spk_pack_phase phase;
+    double phase_started;
+} state;
+
+static void enter_phase(state *s, spk_pack_phase phase)
+{
+    static const char *const names[] = {"scanning", "packing", "publishing"};
+    char time[32];
+    double now = out_now();
+    if (s->values->verbose && (unsigned)s->phase < 3)
+        cli_note("%s took %s", names[s->phase], out_time(time, sizeof time, now - s->phase_started));
+    s->phase = phase;
+    s->phase_started = now;
+}
+
+static int on_progress(void *user, const spk_pack_progress *p)
+{
+    state *s = user;
+    progress_now now = {.what = "scanning", .units = "files", .done = p->files};
+    if (p->phase != s->phase)
+        enter_phase(s, p->phase);
+    if (p->phase == SPK_PACK_BUILD)
+        now = (progress_now){.what = "packing",
+                             .units = "samples",
+                             .done = p->samples,
+                             .total = p->samples_total,
+                             .bytes = p->bytes,
+                             .bytes_total = p->bytes_total,
+                             .bytes_before = p->bytes_resumed};
+    else if (p->phase == SPK_PACK_PUBLISH)
+        now = (progress_now){.what = "publishing"};
+    progress_show(&s->progress, &now);
+    return cli_interrupted();
+}
+
+static void on_note(void *user, const char *text)
+{
+    const state *s = user;
+    if (!s->values->quiet)
+        cli_note("%s", text);
+}
+
+static int check_values(const opts *o)
+{
+    const pack_values *v = o->values;
+    if (v->frames == FRAMES_SINGLE && (opts_given(o, "frame-size") || opts_given(o, "frame-samples")))
+        return cli_usage("pack", "--frames=single and --frame-size or --frame-samples exclude each other");
+    if (v->check == SPK_CHECK_NONE && opts_given(o, "on-bad"))
+        return cli_usage("pack", "--check=none and --on-bad exclude each other: without a check no file is bad");
+    if (v->prefix && v->prefix[strspn(v->prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
+        return cli_usage("pack", "--prefix %s: only the characters A-Z a-z 0-9 _ are possible", v->prefix);
+    return CLI_OK;
+}
+
+static void fill(spk_pack_options *p, const opts *o)
+{
+    const pack_values *v = o->values;
+    p->shard_size = v->shard_size;
+    p->shard_samples = v->shard_samples;
+    p->frame_size = v->frame_size;
+    p->frame_samples = v->frame_samples;
+    p->single_frame = v->frames == FRAMES_SINGLE;
+    p->has_level = opts_given(o, "level");
+    p->level = (int)v->level;
+    p->jobs = (int)v->jobs;
+    p->no_shuffle = !v->shuffle;
+    p->seed = v->seed;
+    p->prefix = v->prefix;
+    p->list = v->list;
+    p->include = v->include.items;
+    p->include_count = v->include.count;
+    p->exclude = v->exclude.items;
+    p->exclude_count = v->exclude.count;
+    p->limit = v->limit;
+    p->max_pixels = v->max_pixels;
+    p->check = (spk_check)v->check;
+    p->on_bad = (spk_on_bad)v->on_bad;
+    p->labels = (spk_labels)v->labels;
+    p->stem = (spk_stem)v->stem;
+    p->follow_symlinks = v->follow_symlinks;
+    p->force = v->force;
+    p->dry_run = v->dry_run;
+}
+
+static int pack(const opts *o, spk_pack_options *p)
+{
+    pack_job job = {.src = o->operands[0], .dst = o->operands[1], .values = o->values, .options = p};
+    state s = {.values = o->values, .phase = SPK_PACK_SCAN, .phase_started = out_now()};
+    spk_pack_result result;
+    spk_error err;
+    memset(&result, 0, sizeof result);
+    spk_error_clear(&err);
+    p->on_progress = on_progress;
+    p->on_note = on_note;
+    p->user = &s;
+    cli_catch_signals();
+    progress_start(&s.progress, job.values->quiet);
+    double started = out_now();
+    spk_status st = spk_pack(job.src, job.dst, p, &result, &err);
+    progress_end(&s.progress);
+    job.seconds = out_now() - started;
+    if (st < 0)
+        return cli_fail(&err, "run the same command again to resume");
+    return pack_report(&job, &result);
+}
+
+static int run(const opts *o)
+{
+    const pack_values *v = o->values;
+    spk_split splits[PACK_SPLITS_MAX];
+    spk_pack_options p = {.size = sizeof p};
+    char why[256], *text = NULL;
+    int rc = check_values(o);
+    if (rc != CLI_OK)
+        return rc;
+    fill(&p, o);
+    if (v->split) {
+        if (!(text = strdup(v->split)))
+            return cli_no_memory();
+        int n = pack_parse_splits(text, splits, why, sizeof why);
+        if (n < 0)
+            rc = cli_usage("pack", "--split %s: %s", v->split, why);
+        p.splits = splits;
+        p.split_count = n < 0 ? 0 : (size_t)n;
+    }
+    if (rc == CLI_OK)
+        rc = pack(o, &p);
+    free(text);
+    return rc;
+}
+
+static void init(void *values)
+{
+    pack_values *v = values;
+    v->shuffle = 1;
+}
+
+const command cmd_pack = {
+    .name = "pack",
+    .summary = "pack a folder of files into a dataset",
+    .synopsis = "[OPTION]... SRC DST",
+    .description =
+        "Packs the files below SRC. Files that differ only in their extension are one sample, so an image, its caption "
+        "and its metadata stay together. If SRC holds sub-folders and no images of its own, each sub-folder is a "
+        "class, and each sample gets its number as the field cls.\n\n"
+        "The same files, options and versions give the same bytes, whatever --jobs. A run that was interrupted goes on "
+        "where it stopped when the same command is given again. A finished dataset is replaced in one step; its old "
+        "shards stay until \"shardpack prune\".\n\n"
+        "Each image is decoded to see that it is sound; see --check and --on-bad.",
+    .options = pack_options,
+    .conflicts = conflicts,
+    .operands = operands,
+    .min_operands = 2,
+    .max_operands = 2,
+    .examples = examples,
+    .failure = "if a file was bad (with --on-bad=fail) or could not be read or written. DST then holds what it held "
+               "before, and the work done so far in DST/.shardpack.",
+    .values_size = sizeof(pack_values),
+    .init = init,
+    .run = run,
+};

@@ -1,0 +1,41 @@
+/* The parts of shardpack pack: options (cmd_pack.c), what is said about the result (cmd_pack_report.c). */
+#ifndef TOOLS_CMD_PACK_H
+#define TOOLS_CMD_PACK_H
+
+#include <shardpack/pack.h>
+
+#include "opts.h"
+
+typedef struct pack_values {
+    uint64_t shard_size, shard_samples, frame_size, frame_samples;
+    int frames; /* FRAMES_* */
+    int64_t level;
+    uint64_t jobs;
+    int shuffle;
+    uint64_t seed;
+    const char *prefix, *list, *split;
+    opts_list include, exclude;
+    uint64_t limit, max_pixels;
+    int check, on_bad, labels, stem;
+    int follow_symlinks, force, dry_run;
+    int json, quiet, verbose;
+} pack_values;
+
+enum { FRAMES_MANY, FRAMES_SINGLE };
+
+typedef struct pack_job {
+    const char *src, *dst;
+    const pack_values *values;
+    const spk_pack_options *options;
+    double seconds;
+} pack_job;
+
+/* Splits of "train=0.9,val=0.1" into an array of PACK_SPLITS_MAX; names point into text, which is changed. Returns how
+ * many, or -1 with the reason. */
+#define PACK_SPLITS_MAX 64
+int pack_parse_splits(char *text, spk_split *out, char *why, size_t why_size);
+
+/* The result, for people or as JSON. Returns the exit status. */
+int pack_report(const pack_job *job, const spk_pack_result *r);
+
+#endif

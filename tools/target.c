@@ -1,0 +1,136 @@
+/* A dataset or a shard, as named on the command line. */
+#include "target.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli.h"
+
+static int has_suffix(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+    return n >= m && strcmp(s + n - m, suffix) == 0;
+}
+
+/* A file that is not called *.json is a shard; what is not there is one if it is called like one. */
+static int looks_like_shard(const char *path)
+{
+    struct stat st;
+    if (strncmp(path, "file://", 7) == 0)
+        path += 7;
+    if (stat(path, &st) == 0)
+        return S_ISREG(st.st_mode) && !has_suffix(path, ".json");
+    return has_suffix(path, ".tar.zst");
+}
+
+/* Names of sub-folders that hold a manifest, as splits do: for the message about a folder without one. */
+static void list_splits(const char *path, char *buf, size_t size)
+{
+    DIR *d = opendir(path);
+    size_t used = 0;
+    buf[0] = 0;
+    for (struct dirent *e; d && (e = readdir(d)) && used + 2 < size;) {
+        char name[4096];
+        struct stat st;
+        if (e->d_name[0] == '.' ||
+            snprintf(name, sizeof name, "%s/%s/manifest.json", path, e->d_name) >= (int)sizeof name)
+            continue;
+        if (stat(name, &st) == 0)
+            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", e->d_name);
+    }
+    if (d)
+        closedir(d);
+}
+
+int target_open_dataset(target *t, const char *path)
+{
+    spk_error err;
+    spk_dataset_options options = {.size = sizeof options};
+    spk_dataset_stat st;
+    char splits[256];
+    memset(t, 0, sizeof *t);
+    t->path = path;
+    spk_error_clear(&err);
+    if (spk_dataset_open(&t->dataset, path, &options, &err) < 0) {
+        if (err.code == SPK_E_NOT_FOUND)
+            list_splits(path, splits, sizeof splits);
+        if (err.code == SPK_E_NOT_FOUND && splits[0])
+            return cli_error("%s: holds no manifest.json itself, but these datasets: %s", path, splits);
+        return cli_fail(&err, NULL);
+    }
+    spk_dataset_get_stat(t->dataset, &st);
+    t->samples = st.samples;
+    t->shards = st.shards;
+    t->frames = st.frames;
+    t->bytes = st.bytes;
+    t->tar_bytes = st.tar_bytes;
+    return CLI_OK;
+}
+
+int target_open(target *t, const char *path)
+{
+    spk_error err;
+    spk_shard_options options = {.size = sizeof options};
+    spk_shard_stat st;
+    if (!looks_like_shard(path))
+        return target_open_dataset(t, path);
+    memset(t, 0, sizeof *t);
+    t->path = path;
+    spk_error_clear(&err);
+    if (spk_shard_open(&t->shard, path, &options, &err) < 0)
+        return cli_fail(&err, NULL);
+    spk_shard_get_stat(t->shard, &st);
+    t->samples = st.samples;
+    t->shards = 1;
+    t->frames = st.frames;
+    t->bytes = st.bytes;
+    t->tar_bytes = st.tar_bytes;
+    return CLI_OK;
+}
+
+void target_close(target *t)
+{
+    spk_dataset_close(t->dataset);
+    spk_shard_close(t->shard);
+    t->dataset = NULL;
+    t->shard = NULL;
+}
+
+int target_each(const target *t, target_fn fn, void *ctx)
+{
+    int rc = CLI_OK;
+    if (t->shard)
+        return fn(ctx, t->shard, 0, 0);
+    for (uint64_t i = 0; i < t->shards && rc == CLI_OK; i++) {
+        spk_shard *shard = NULL;
+        spk_shard_row row;
+        spk_error err;
+        spk_error_clear(&err);
+        if (spk_dataset_get_shard(t->dataset, i, &row, &err) < 0 ||
+            spk_dataset_open_shard(t->dataset, i, &shard, &err) < 0)
+            return cli_fail(&err, NULL);
+        rc = fn(ctx, shard, i, row.first_sample);
+        spk_shard_close(shard);
+    }
+    return rc;
+}
+
+int target_reader(const target *t, uint64_t first, spk_reader **out)
+{
+    spk_error err;
+    spk_error_clear(&err);
+    spk_status st =
+        t->shard ? spk_reader_open_shard(out, t->shard, first, &err) : spk_reader_open(out, t->dataset, first, &err);
+    return st < 0 ? cli_fail(&err, NULL) : CLI_OK;
+}
+
+const char *target_shard_path(const target *t, uint64_t number)
+{
+    spk_shard_row row;
+    if (t->shard)
+        return t->path;
+    return spk_dataset_get_shard(t->dataset, number, &row, NULL) < 0 ? "" : row.path;
+}
