@@ -1,0 +1,18 @@
+# Speed and memory against targets: README.md of this folder. Never part of the tests.
+
+BENCH_SRC := $(sort $(wildcard tests/bench/*.c))
+BENCH_BIN := $(BENCH_SRC:%.c=$(BUILD)/%)
+
+$(BENCH_BIN): %: %.o $(LIB_A)
+	@$(if $(filter 1,$(V)),,echo "  LD    $@")
+	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS)
+
+.PHONY: bench-programs
+bench-programs: $(TOOL) $(BENCH_BIN)
+
+# Variables of the command line reach the program as environment.
+.PHONY: bench
+bench: ## speed and memory; ONLY=pack,verify CORPUS=folder ROUNDS=5 QUICK=1 STRICT=1 WORK=folder
+	@tests/setup.sh build test
+	@$(submake) bench-programs
+	@SHARDPACK=$(TOOL) BUILD_DIR=$(BUILD) tests/bench/run

@@ -1,0 +1,94 @@
+"""Packing, verifying and reading photographs, against the tools that do part of the same."""
+import os
+import shlex
+
+from inputs import remove, shard_paths
+from measure import BenchError, Contender, say
+from report import ratio_line
+
+
+def pack_command(bench, source, target, *options):
+    return [bench.command, "pack", "--quiet", *options, "--jobs", str(bench.jobs), source, target]
+
+
+def shell(*parts):
+    """A command line for sh; a part that is a list is a command and its arguments, a string is taken as it is."""
+    return ["sh", "-c", " ".join(part if isinstance(part, str) else shlex.join(part) for part in parts)]
+
+
+def measure_pack(bench):
+    """pack --check none against tar and zstd, and against tar alone and an fsync."""
+    source, target, peer = bench.corpus.folder, bench.path("packed"), bench.path("peer.tar")
+    bench.corpus.warm()
+    tar = ["tar", "-C", source, "-c"]
+    figures = bench.machine.interleave([
+        Contender("pack", pack_command(bench, source, target, "--check", "none"), lambda: remove(target)),
+        Contender("tar|zstd", shell(tar, ".", "|", ["zstd", "-q", "-1", f"-T{bench.jobs}"], ">", [peer]),
+                  lambda: remove(peer)),
+        Contender("tar+fsync", shell([*tar, "-f", peer, "."], "&&", ["sync", peer]), lambda: remove(peer)),
+    ], bench.rounds, "s")
+    remove(target)
+    remove(peer)
+    pack, compressed, plain = figures
+    return [
+        ratio_line("pack", f"pack --check none / tar | zstd -1 -T{bench.jobs}", pack, compressed, "s", at_most=0.5),
+        ratio_line("pack", "pack --check none / tar, fsync", pack, plain, "s", at_most=1.0),
+    ]
+
+
+def measure_decode(bench):
+    """pack --check decode against libjpeg-turbo alone, as images per second."""
+    source, target, listing = bench.corpus.folder, bench.path("packed"), bench.path("list")
+    bench.corpus.warm()
+    with open(listing, "wb") as file:
+        root = os.fsencode(source)
+        file.write(b"".join(os.path.join(root, path) + b"\0" for path in bench.corpus.paths))
+    decoder = [bench.helper("jpeg_decode"), str(bench.jobs), listing]
+
+    first = bench.machine.run(decoder).json()
+    others = first["not_jpeg"] + first["failed"]
+    if not first["images"]:
+        raise BenchError("the corpus holds no JPEG images")
+    if others:
+        say(f"  note: {others} of {bench.corpus.files} files are no sound JPEG images; the ratio means less")
+    images = first["images"]
+    pack, decode = bench.machine.interleave([
+        Contender("pack", pack_command(bench, source, target, "--check", "decode", "--on-bad", "keep"),
+                  lambda: remove(target), lambda run: images / run.wall),
+        Contender("libjpeg-turbo", decoder, None, lambda run: images / run.json()["seconds"]),
+    ], bench.rounds, "images/s")
+    remove(target)
+    return [ratio_line("decode", "pack --check decode / libjpeg-turbo alone", pack, decode, "images/s", at_least=0.9)]
+
+
+def pinned(bench, command):
+    return ["taskset", "-c", str(bench.cpu), *command]
+
+
+def rate(megabytes):
+    return lambda run: megabytes / run.wall
+
+
+def measure_verify(bench):
+    """verify against openssl's SHA-256 over the same shards, on one core."""
+    dataset = bench.dataset()
+    shards = shard_paths(dataset)
+    megabytes = sum(map(os.path.getsize, shards)) / 1e6
+    verify, digest = bench.machine.interleave([
+        Contender("verify", pinned(bench, [bench.command, "verify", "--quiet", "--jobs", "1", dataset]), None,
+                  rate(megabytes)),
+        Contender("openssl", pinned(bench, ["openssl", "dgst", "-sha256", *shards]), None, rate(megabytes)),
+    ], bench.rounds, "MB/s")
+    return [ratio_line("verify", "verify / openssl dgst -sha256, one core", verify, digest, "MB/s", at_least=0.5)]
+
+
+def measure_read(bench):
+    """All samples in order through the library against zstd -dc, on one core; rates are of the source bytes."""
+    dataset = bench.dataset()
+    megabytes = bench.corpus.bytes / 1e6
+    read, unzip = bench.machine.interleave([
+        Contender("read", pinned(bench, [bench.helper("read_all"), dataset]), None, rate(megabytes)),
+        Contender("zstd -dc", pinned(bench, shell(["zstd", "-q", "-dc", *shard_paths(dataset)], "> /dev/null")), None,
+                  rate(megabytes)),
+    ], bench.rounds, "MB/s")
+    return [ratio_line("read", "read all samples / zstd -dc, one core", read, unzip, "MB/s", at_least=0.8)]
