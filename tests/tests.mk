@@ -34,7 +34,7 @@ $(SEED_BIN): %: %.o $(LIB_A)
 	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS)
 
 .PHONY: test-programs fuzz-programs seed-programs
-test-programs: all $(UNIT_BIN) $(MAKE_PHOTOS)
+test-programs: all $(UNIT_BIN) $(MAKE_PHOTOS) $(BUILD)/tests/pixels/render_one
 fuzz-programs: $(FUZZ_BIN)
 seed-programs: $(SEED_BIN)
 
@@ -52,7 +52,7 @@ test: ## all tests (installs what is missing first), under ten minutes
 .PHONY: run-tests
 run-tests: test-programs
 	@$(MAKE) --no-print-directory CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
-	@$(SUITES) unit format cli e2e lint headers exports install replay
+	@$(SUITES) unit format cli pixels e2e lint headers exports install replay
 
 # What make test runs, once per sanitizer, then the long versions and the fuzzers.
 .PHONY: check-long
@@ -68,7 +68,7 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes per f
 	echo "== ThreadSanitizer"; \
 	python3 tests/support/suites.py --build $(call build_of,tsan) unit cli e2e || failed=1; \
 	echo "== release, long"; \
-	TEST_LONG=1 $(SUITES) unit format cli e2e lint headers exports install replay || failed=1; \
+	TEST_LONG=1 $(SUITES) unit format cli pixels e2e lint headers exports install replay || failed=1; \
 	echo "== fuzzing"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300 || failed=1; \
 	test -z "$$failed"
@@ -81,6 +81,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60); FUZZ="a b" picks some
 
 -include tests/bench/bench.mk
 -include tests/order/order.mk
+-include tests/pixels/pixels.mk
 
 .PHONY: fuzz-seeds
 fuzz-seeds: seed-programs ## write the generated part of the fuzz corpora anew

@@ -59,6 +59,7 @@ def suites(options):
         "unit": unit,
         "format": lambda _: first("tests/format/run", "tests/format/run.py", "tests/format/run.sh"),
         "cli": lambda _: first("tests/cli/run"),
+        "pixels": lambda _: [["/usr/bin/python3", "tests/pixels/compare.py"]],
         "e2e": lambda _: first("tests/e2e/run"),
         "lint": lambda _: [[f"tests/lint/{name}"] for name in LINT],
         "headers": lambda _: [["tests/lint/headers.sh"]],
@@ -100,6 +101,7 @@ def main():
     environment.pop("MAKELEVEL", None)
     environment["BUILD_DIR"] = str(options.build.resolve())
     environment["SHARDPACK"] = str((options.build / "shardpack").resolve())
+    environment["RENDER_ONE"] = str((options.build / "tests/pixels/render_one").resolve())
     environment["MAKE_PHOTOS"] = str((options.build / "examples/make_photos").resolve())
     passed = failed = 0
     bad = []

@@ -1,0 +1,27 @@
+/* Private to image/: the parts of the decoder, one for each format, and pixel arithmetic that they share. */
+#ifndef SPK_IMAGE_DECODER_H
+#define SPK_IMAGE_DECODER_H
+
+#include "image/checker.h"
+#include "image/decode.h"
+
+typedef struct spk_jpeg_decode spk_jpeg_decode;
+SPK_CHECK spk_status spk_jpeg_decode_new(spk_jpeg_decode **out, spk_error *err);
+void spk_jpeg_decode_free(spk_jpeg_decode *d);
+SPK_CHECK spk_status spk_jpeg_decode_open(spk_jpeg_decode *d, const spk_image_job *image, spk_decoder_info *out,
+                                          spk_error *err);
+SPK_CHECK spk_status spk_jpeg_decode_run(spk_jpeg_decode *d, const spk_decode_job *job, spk_error *err);
+
+typedef struct spk_png_decode spk_png_decode;
+SPK_CHECK spk_status spk_png_decode_new(spk_png_decode **out, spk_error *err);
+void spk_png_decode_free(spk_png_decode *d);
+SPK_CHECK spk_status spk_png_decode_open(spk_png_decode *d, const spk_image_job *image, spk_decoder_info *out,
+                                         spk_error *err);
+SPK_CHECK spk_status spk_png_decode_run(spk_png_decode *d, const spk_decode_job *job, spk_error *err);
+
+/* n pixels; out may be in. Luma as Pillow's convert("L"). */
+void spk_rgb_to_gray(uint8_t *out, const uint8_t *in, size_t n);
+/* As libjpeg gives it, inverted as Adobe writes it, by Pillow's formula. */
+void spk_cmyk_to_rgb(uint8_t *out, const uint8_t *in, size_t n);
+
+#endif
