@@ -34,7 +34,7 @@ $(SEED_BIN): %: %.o $(LIB_A)
 	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS)
 
 .PHONY: test-programs fuzz-programs seed-programs
-test-programs: all $(UNIT_BIN) $(MAKE_PHOTOS) $(BUILD)/tests/pixels/render_one
+test-programs: all $(UNIT_BIN) $(EXAMPLE_BIN) $(BUILD)/tests/pixels/render_one
 fuzz-programs: $(FUZZ_BIN)
 seed-programs: $(SEED_BIN)
 
@@ -99,7 +99,7 @@ demo: ## build, make an example dataset, pack and verify it; DATA=folder for you
 check-unit: $(UNIT_BIN) ## one suite only: unit, format, cli, e2e, lint, headers, exports, install, replay
 check-unit check-format check-cli check-e2e check-lint check-headers check-exports check-install:
 	@$(SUITES) $(@:check-%=%)
-check-format check-cli check-e2e: all $(MAKE_PHOTOS)
+check-format check-cli check-e2e: all $(EXAMPLE_BIN)
 check-exports check-install: lib
 check-replay:
 	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 
 #include <errno.h>
+#include <string.h>
 
 START_TEST(error_text_is_one_printable_line)
 {
@@ -38,6 +39,31 @@ START_TEST(long_error_text_keeps_object_and_cause)
     ck_assert_uint_lt(strlen(err.text), SPK_ERROR_TEXT);
     ck_assert_ptr_eq(strstr(err.text, "shard.tar.zst: n"), err.text);
     ck_assert_ptr_nonnull(strstr(err.text, "cause at byte 73400320"));
+}
+END_TEST
+
+/* Paths are longer than any message, and control bytes in them quadruple. */
+START_TEST(cause_survives_paths_of_any_length)
+{
+    spk_error err;
+    char path[70000];
+    for (size_t n = 400; n < sizeof path; n = n * 5 / 4) {
+        for (int c = 0; c < 3; c++) {
+            memset(path, "d\001\xff"[c], n);
+            path[n] = '\0';
+            ck_assert_int_eq(spk_error_set(&err, SPK_E_CHANGED, "src/%s: changed: now %d", path, 17), SPK_E_CHANGED);
+            ck_assert(strncmp(err.text, "src/", 4) == 0 && strstr(err.text, ": changed: now 17"));
+            ck_assert_int_eq(spk_error_at(&err, SPK_E_FORMAT, 9, "src/%s: bad byte 9", path), SPK_E_FORMAT);
+            ck_assert(strncmp(err.text, "src/", 4) == 0 && strstr(err.text, ": bad byte 9"));
+            ck_assert_int_eq(spk_error_sys(&err, ENOENT, "src/%s: vanished", path), SPK_E_NOT_FOUND);
+            ck_assert(strncmp(err.text, "src/", 4) == 0 && strstr(err.text, ": vanished: No such file"));
+            ck_assert_int_eq(spk_error_set(&err, SPK_E_FORMAT, "not an image"), SPK_E_FORMAT);
+            spk_error_prefix(&err, "src/%s", path);
+            ck_assert(strncmp(err.text, "src/", 4) == 0 && strstr(err.text, ": not an image"));
+            ck_assert_uint_lt(strlen(err.text), SPK_ERROR_TEXT);
+            ck_assert(spk_utf8_valid(err.text, strlen(err.text)));
+        }
+    }
 }
 END_TEST
 
@@ -139,6 +165,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("base");
     tcase_add_test(t, error_text_is_one_printable_line);
     tcase_add_test(t, long_error_text_keeps_object_and_cause);
+    tcase_add_test(t, cause_survives_paths_of_any_length);
     tcase_add_test(t, utf8_is_told_from_other_bytes);
     tcase_add_test(t, varints_round_trip_and_reject_other_forms);
     tcase_add_test(t, sha256_and_hex_match_known_answers);

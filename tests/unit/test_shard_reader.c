@@ -102,17 +102,20 @@ END_TEST
 
 START_TEST(a_bad_shard_is_told_once)
 {
-    spk_reader *r = NULL;
-    const spk_sample *x = NULL;
-    spk_error err;
-    the_run.fail = SPK_E_FORMAT;
-    ck_ok(spk_reader_new(&r, &interface, 2, &err), err);
-    ck_ok(spk_reader_next(r, &x, &err), err);
-    ck_fails(spk_reader_next(r, &x, &err), err, SPK_E_FORMAT, "shard 1 cannot be had");
-    ck_assert_ptr_null(x);
-    ck_ok(spk_reader_next(r, &x, &err), err);
-    ck_assert_uint_eq(x->number, 6);
-    spk_reader_close(r);
+    static const spk_status content[] = {SPK_E_FORMAT, SPK_E_CHECKSUM, SPK_E_LIMIT, SPK_E_UNSUPPORTED};
+    for (size_t i = 0; i < sizeof content / sizeof *content; i++) {
+        spk_reader *r = NULL;
+        const spk_sample *x = NULL;
+        spk_error err;
+        the_run.fail = content[i];
+        ck_ok(spk_reader_new(&r, &interface, 2, &err), err);
+        ck_ok(spk_reader_next(r, &x, &err), err);
+        ck_fails(spk_reader_next(r, &x, &err), err, content[i], "shard 1 cannot be had");
+        ck_assert_ptr_null(x);
+        ck_ok(spk_reader_next(r, &x, &err), err);
+        ck_assert_uint_eq(x->number, 6);
+        spk_reader_close(r);
+    }
 }
 END_TEST
 

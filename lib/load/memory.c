@@ -1,0 +1,174 @@
+/* memfd and anonymous memory, and the part of it that is written once: head, spec and catalog. */
+#define _GNU_SOURCE
+#include "load/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+/* Adds a part of n x size bytes, aligned; its place is *at. */
+static bool place(uint64_t *end, uint64_t align, uint64_t n, uint64_t size, uint64_t *at)
+{
+    uint64_t bytes = 0;
+    if (__builtin_mul_overflow(n, size, &bytes) || !spk_add_u64(*end, align - 1, end))
+        return false;
+    *at = *end / align * align;
+    return spk_add_u64(*at, bytes, end) && *end <= INT64_MAX;
+}
+
+static spk_status names_bytes(const spk_dataset *dataset, uint64_t shards, const char *folder, uint64_t *out,
+                              spk_error *err)
+{
+    spk_shard_row row;
+    *out = strlen(folder) + 1;
+    for (uint64_t i = 0; i < shards; i++) {
+        SPK_TRY(spk_dataset_get_shard(dataset, i, &row, err));
+        *out += strlen(row.path) + 1;
+    }
+    return SPK_OK;
+}
+
+spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const spk_dataset *dataset,
+                             const char *folder, uint32_t slots, spk_error *err)
+{
+    uint64_t end = sizeof *out, names = 0, workers = spec->workers > 0 ? spec->workers : 1;
+    memset(out, 0, sizeof *out);
+    SPK_TRY(names_bytes(dataset, spec->shards, folder, &names, err));
+    out->protocol = SPK_PROTOCOL;
+    out->slots = slots;
+    out->slot_stride = spk_slot_stride(spec);
+    bool fits = place(&end, 64, 1, sizeof *spec, &out->spec);
+    fits = fits && place(&end, 64, spec->shards + 1, sizeof(uint64_t), &out->first_sample);
+    fits = fits && place(&end, 64, spec->shards, sizeof(spk_shm_shard), &out->shards);
+    fits = fits && place(&end, 64, 1, names, &out->names);
+    fits = fits && place(&end, SPK_SLOT_ALIGN, workers, sizeof(spk_activity), &out->activity_at);
+    fits = fits && place(&end, SPK_SLOT_ALIGN, slots, out->slot_stride, &out->slots_at);
+    fits = fits && place(&end, SPK_SLOT_ALIGN, slots, spec->arena_bytes, &out->arenas_at);
+    fits = fits && place(&end, SPK_SLOT_ALIGN, 0, 0, &out->bytes);
+    if (!fits)
+        return spk_error_set(err, SPK_E_LIMIT,
+                             "%u slots of %" PRIu64 " bytes with arenas of %" PRIu64
+                             " bytes: more than can be addressed",
+                             slots, out->slot_stride, spec->arena_bytes);
+    return SPK_OK;
+}
+
+static spk_status fill(uint8_t *base, const spk_shm_head *layout, const spk_load_spec *spec, const spk_dataset *dataset,
+                       const char *folder, spk_error *err)
+{
+    spk_shard_row row;
+    memcpy(base, layout, sizeof *layout);
+    memcpy(base + layout->spec, spec, sizeof *spec);
+    uint64_t *first = (uint64_t *)(base + layout->first_sample);
+    spk_shm_shard *shards = (spk_shm_shard *)(base + layout->shards);
+    char *names = (char *)base + layout->names;
+    size_t at = strlen(folder) + 1;
+    memcpy(names, folder, at); /* layout->folder is 0 */
+    for (uint64_t i = 0; i < spec->shards; i++) {
+        SPK_TRY(spk_dataset_get_shard(dataset, i, &row, err));
+        first[i] = row.first_sample;
+        shards[i] = (spk_shm_shard){.name = at,
+                                    .samples = row.samples,
+                                    .frames = row.frames,
+                                    .bytes = row.bytes,
+                                    .tar_bytes = row.tar_bytes,
+                                    .index_offset = row.index_offset};
+        memcpy(shards[i].tail_sha256, row.tail_sha256, sizeof shards[i].tail_sha256);
+        size_t n = strlen(row.path) + 1;
+        memcpy(names + at, row.path, n);
+        at += n;
+    }
+    first[spec->shards] = spec->samples;
+    return SPK_OK;
+}
+
+static spk_status make_memfd(uint64_t bytes, int *out, spk_error *err)
+{
+    int fd = memfd_create("shardpack-loader", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return spk_error_sys(err, errno, "memfd_create");
+    /* Nobody can cut it short below a mapping. */
+    if (ftruncate(fd, (off_t)bytes) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+        int cause = errno;
+        close(fd);
+        return spk_error_sys(err, cause, "memfd of %" PRIu64 " bytes", bytes);
+    }
+    *out = fd;
+    return SPK_OK;
+}
+
+spk_status spk_memory_new(spk_memory *out, const spk_shm_head *layout, const spk_load_spec *spec,
+                          const spk_dataset *dataset, const char *folder, bool shared, spk_error *err)
+{
+    spk_memory m = {.base = NULL, .bytes = layout->bytes, .fd = -1};
+    memset(out, 0, sizeof *out);
+    out->fd = -1;
+    if (shared)
+        SPK_TRY(make_memfd(m.bytes, &m.fd, err));
+    int flags = shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
+    void *p = mmap(NULL, (size_t)m.bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, m.fd, 0);
+    if (p == MAP_FAILED) {
+        spk_status status = spk_error_sys(err, errno, "mapping %" PRIu64 " bytes for the slots", m.bytes);
+        if (m.fd >= 0)
+            close(m.fd);
+        return status;
+    }
+    m.base = p;
+    spk_status status = fill(m.base, layout, spec, dataset, folder, err);
+    if (status < 0)
+        spk_memory_free(&m);
+    else
+        *out = m;
+    return status;
+}
+
+static spk_status check_head(const spk_shm_head *head, uint64_t bytes, spk_error *err)
+{
+    if (head->protocol != SPK_PROTOCOL)
+        return spk_error_set(err, SPK_E_UNSUPPORTED, "memory of protocol %08" PRIx32 ", this worker speaks %08x",
+                             head->protocol, SPK_PROTOCOL);
+    if (head->bytes != bytes || head->activity_at > bytes || head->activity_at % SPK_SLOT_ALIGN != 0)
+        return spk_error_set(err, SPK_E_FORMAT, "memory of %" PRIu64 " bytes, its head says %" PRIu64, bytes,
+                             head->bytes);
+    return SPK_OK;
+}
+
+spk_status spk_memory_map(spk_memory *out, int fd, spk_error *err)
+{
+    struct stat st;
+    memset(out, 0, sizeof *out);
+    out->fd = -1;
+    if (fstat(fd, &st) != 0)
+        return spk_error_sys(err, errno, "file descriptor %d", fd);
+    if (st.st_size < (off_t)sizeof(spk_shm_head))
+        return spk_error_set(err, SPK_E_FORMAT, "memory of %lld bytes", (long long)st.st_size);
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (p == MAP_FAILED)
+        return spk_error_sys(err, errno, "mapping %lld bytes", (long long)st.st_size);
+    spk_memory m = {.base = p, .bytes = (uint64_t)st.st_size, .fd = fd};
+    spk_status status = check_head(spk_memory_head(&m), m.bytes, err);
+    if (status == SPK_OK && mprotect(m.base, (size_t)spk_memory_head(&m)->activity_at, PROT_READ) != 0)
+        status = spk_error_sys(err, errno, "mprotect");
+    if (status < 0)
+        munmap(p, (size_t)m.bytes);
+    else
+        *out = m;
+    return status;
+}
+
+void spk_memory_free(spk_memory *m)
+{
+    if (m->base)
+        munmap(m->base, (size_t)m->bytes);
+    if (m->fd >= 0)
+        close(m->fd);
+    m->base = NULL;
+    m->fd = -1;
+}

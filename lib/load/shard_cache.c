@@ -1,0 +1,131 @@
+/* A short list searched from front to back, the shard used last in front: a worker's lanes need few shards at a time.
+ */
+#include "load/shard_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dataset/dataset.h"
+
+#define OPEN_MAX 4096u
+
+typedef struct cache_entry {
+    uint64_t number;
+    spk_shard *shard;
+} cache_entry;
+
+struct spk_shard_cache {
+    const uint8_t *base;
+    const spk_shm_head *head;
+    const spk_load_spec *spec;
+    const uint64_t *first_sample;
+    const spk_shm_shard *rows;
+    const char *names;
+    uint64_t hint; /* shard located last */
+    cache_entry *entries;
+    uint32_t n, max;
+};
+
+spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, uint32_t max_open, spk_error *err)
+{
+    *out = NULL;
+    spk_shard_cache *c = calloc(1, sizeof *c);
+    cache_entry *entries = calloc(OPEN_MAX, sizeof *entries);
+    if (!c || !entries) {
+        free(c);
+        free(entries);
+        return spk_error_nomem(err, OPEN_MAX * sizeof *entries);
+    }
+    c->entries = entries;
+    c->base = base;
+    c->head = (const spk_shm_head *)base;
+    c->spec = (const spk_load_spec *)(base + c->head->spec);
+    c->first_sample = (const uint64_t *)(base + c->head->first_sample);
+    c->rows = (const spk_shm_shard *)(base + c->head->shards);
+    c->names = (const char *)(base + c->head->names);
+    spk_shard_cache_resize(c, max_open);
+    *out = c;
+    return SPK_OK;
+}
+
+void spk_shard_cache_free(spk_shard_cache *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < c->n; i++)
+        spk_shard_close(c->entries[i].shard);
+    free(c->entries);
+    free(c);
+}
+
+void spk_shard_cache_resize(spk_shard_cache *c, uint32_t max_open)
+{
+    c->max = max_open < 1 ? 1 : max_open < OPEN_MAX ? max_open : OPEN_MAX;
+    while (c->n > c->max)
+        spk_shard_close(c->entries[--c->n].shard);
+}
+
+static spk_status open_shard(spk_shard_cache *c, uint64_t number, spk_shard **out, spk_error *err)
+{
+    const spk_shm_shard *row = &c->rows[number];
+    const spk_shard_options options = {.size = sizeof options, .verify_full = c->spec->verify_full != 0};
+    spk_shard_expect expect = {.samples = row->samples,
+                               .frames = row->frames,
+                               .bytes = row->bytes,
+                               .tar_bytes = row->tar_bytes,
+                               .index_offset = row->index_offset};
+    spk_source *source = NULL;
+    char *path = NULL;
+    memcpy(expect.tail_sha256, row->tail_sha256, sizeof expect.tail_sha256);
+    SPK_TRY(spk_path_join(&path, c->names + c->head->folder, c->names + row->name, err));
+    spk_status status = spk_source_open(&source, path, err);
+    free(path);
+    if (status < 0)
+        return status;
+    return spk_shard_open_source(out, source, &expect, &options, err);
+}
+
+spk_status spk_shard_cache_get(spk_shard_cache *c, uint64_t number, const spk_shard **out, spk_error *err)
+{
+    cache_entry found = {number, NULL};
+    uint32_t at = 0;
+    while (at < c->n && c->entries[at].number != number)
+        at++;
+    if (at < c->n) {
+        found = c->entries[at];
+    } else {
+        if (c->n == c->max) /* first, so that its descriptor is free for the next */
+            spk_shard_close(c->entries[--c->n].shard);
+        SPK_TRY(open_shard(c, number, &found.shard, err));
+        at = c->n++;
+    }
+    memmove(c->entries + 1, c->entries, at * sizeof *c->entries);
+    c->entries[0] = found;
+    *out = found.shard;
+    return SPK_OK;
+}
+
+void spk_shard_cache_locate(spk_shard_cache *c, uint64_t index, uint64_t *shard, uint64_t *within)
+{
+    const uint64_t *first = c->first_sample;
+    if (c->hint >= c->spec->shards || index < first[c->hint] || index >= first[c->hint + 1]) {
+        uint64_t low = 0, high = c->spec->shards; /* first[low] <= index < first[high] */
+        while (high - low > 1) {
+            uint64_t middle = low + (high - low) / 2;
+            if (first[middle] <= index)
+                low = middle;
+            else
+                high = middle;
+        }
+        c->hint = low;
+    }
+    *shard = c->hint;
+    *within = index - first[c->hint];
+}
+
+const char *spk_shard_cache_name(const spk_shard_cache *c, uint64_t number)
+{
+    const char *path = c->names + c->rows[number].name, *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

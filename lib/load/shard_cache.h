@@ -1,0 +1,23 @@
+/* Open shards of the shared catalog, the least recently used closed first, so that open files and the memory of their
+ * indexes are bounded. */
+#ifndef SPK_LOAD_SHARD_CACHE_H
+#define SPK_LOAD_SHARD_CACHE_H
+
+#include "load/protocol.h"
+#include "shard/shard.h"
+
+typedef struct spk_shard_cache spk_shard_cache;
+
+/* base is borrowed. At most max_open (at least 1) shards are open at a time. */
+SPK_CHECK spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, uint32_t max_open, spk_error *err);
+void spk_shard_cache_free(spk_shard_cache *c);
+/* Changes the bound; shards beyond it are closed. */
+void spk_shard_cache_resize(spk_shard_cache *c, uint32_t max_open);
+/* Shard `number` of the catalog, borrowed until the next call. Errors are those of opening it. */
+SPK_CHECK spk_status spk_shard_cache_get(spk_shard_cache *c, uint64_t number, const spk_shard **out, spk_error *err);
+/* Shard that holds sample `index` (< samples), and the sample's number in it. */
+void spk_shard_cache_locate(spk_shard_cache *c, uint64_t index, uint64_t *shard, uint64_t *within);
+/* File name of a shard, for messages; borrowed from base. */
+const char *spk_shard_cache_name(const spk_shard_cache *c, uint64_t number);
+
+#endif
