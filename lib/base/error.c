@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -64,47 +66,72 @@ void spk_error_clear(spk_error *err)
     }
 }
 
-/* Copies raw to out as printable UTF-8. A text that does not fit loses its middle, since the object is named at the
- * front and the cause at the end. */
-static void store_text(char *out, const char *raw)
+/* Bytes that continue a UTF-8 character. */
+static bool continues(char c)
 {
-    char clean[4 * SPK_ERROR_TEXT];
-    size_t n = spk_utf8_escape(clean, sizeof clean, raw, strlen(raw));
-
-    if (n < SPK_ERROR_TEXT) {
-        memcpy(out, clean, n + 1);
-        return;
-    }
-    size_t head = SPK_ERROR_TEXT / 2 - 8, tail = SPK_ERROR_TEXT - 1 - 3 - head;
-    while (head > 0 && ((unsigned char)clean[head] & 0xC0) == 0x80)
-        head--;
-    size_t from = n - tail;
-    while (from < n && ((unsigned char)clean[from] & 0xC0) == 0x80)
-        from++;
-    memcpy(out, clean, head);
-    memcpy(out + head, "...", 3);
-    memcpy(out + head + 3, clean + from, n - from + 1);
+    return ((unsigned char)c & 0xC0) == 0x80;
 }
 
-static void set(spk_error *err, spk_status code, int sys_errno, int64_t offset, const char *raw)
+/* Makes a text of n bytes shorter than SPK_ERROR_TEXT. It loses its middle, since the object is named at the front and
+ * the cause at the end. */
+static void cut_middle(char *text, size_t n)
+{
+    size_t head = SPK_ERROR_TEXT / 2 - 8, tail = SPK_ERROR_TEXT - 1 - 3 - head, from = n - tail;
+    if (n < SPK_ERROR_TEXT)
+        return;
+    while (head > 0 && continues(text[head]))
+        head--;
+    while (from < n && continues(text[from]))
+        from++;
+    memcpy(text + head, "...", 3);
+    memmove(text + head + 3, text + from, n - from + 1);
+}
+
+/* Writes fmt, and ": " and `end` unless that is NULL, to out as printable UTF-8, cut to fit. */
+static void write_text(char out[SPK_ERROR_TEXT], const char *end, const char *fmt, va_list ap)
+{
+    char fixed[3 * SPK_ERROR_TEXT], clean[4 * SPK_ERROR_TEXT], *raw = fixed;
+    size_t room = 2 * SPK_ERROR_TEXT, end_n = end ? strlen(end) + 2 : 0; /* an end has less than SPK_ERROR_TEXT bytes */
+    va_list again;
+    va_copy(again, ap);
+    int got = vsnprintf(fixed, room, fmt, ap);
+    size_t n = got < 0 ? 0 : (size_t)got;
+    if (n >= room) { /* a path may be longer than any message */
+        char *grown = malloc(n + end_n + 1);
+        if (grown) {
+            raw = grown;
+            vsnprintf(raw, n + 1, fmt, again);
+        } else {
+            n = room - 1;
+        }
+    }
+    va_end(again);
+    if (end)
+        snprintf(raw + n, end_n + 1, ": %s", end);
+    cut_middle(raw, n + end_n);
+    cut_middle(clean, spk_utf8_escape(clean, sizeof clean, raw, strlen(raw)));
+    memcpy(out, clean, strlen(clean) + 1);
+    if (raw != fixed)
+        free(raw);
+}
+
+static void set(spk_error *err, spk_status code, int sys_errno, int64_t offset)
 {
     err->code = code;
     err->sys_errno = sys_errno;
     err->retryable = 0;
     err->reserved = 0;
     err->offset = offset;
-    store_text(err->text, raw);
 }
 
 spk_status spk_error_set(spk_error *err, spk_status code, const char *fmt, ...)
 {
     if (err) {
-        char raw[2 * SPK_ERROR_TEXT];
         va_list ap;
         va_start(ap, fmt);
-        vsnprintf(raw, sizeof raw, fmt, ap);
+        write_text(err->text, NULL, fmt, ap);
         va_end(ap);
-        set(err, code, 0, -1, raw);
+        set(err, code, 0, -1);
     }
     return code;
 }
@@ -112,12 +139,11 @@ spk_status spk_error_set(spk_error *err, spk_status code, const char *fmt, ...)
 spk_status spk_error_at(spk_error *err, spk_status code, uint64_t offset, const char *fmt, ...)
 {
     if (err) {
-        char raw[2 * SPK_ERROR_TEXT];
         va_list ap;
         va_start(ap, fmt);
-        vsnprintf(raw, sizeof raw, fmt, ap);
+        write_text(err->text, NULL, fmt, ap);
         va_end(ap);
-        set(err, code, 0, offset <= INT64_MAX ? (int64_t)offset : -1, raw);
+        set(err, code, 0, offset <= INT64_MAX ? (int64_t)offset : -1);
     }
     return code;
 }
@@ -146,18 +172,14 @@ spk_status spk_error_sys(spk_error *err, int sys_errno, const char *fmt, ...)
 {
     spk_status code = code_of_errno(sys_errno);
     if (err) {
-        char raw[2 * SPK_ERROR_TEXT], reason[128];
+        char reason[128];
         va_list ap;
-        va_start(ap, fmt);
-        int n = vsnprintf(raw, sizeof raw - sizeof reason - 2, fmt, ap);
-        va_end(ap);
-        size_t used = n < 0 ? 0 : (size_t)n;
-        if (used > sizeof raw - sizeof reason - 3)
-            used = sizeof raw - sizeof reason - 3;
         if (strerror_r(sys_errno, reason, sizeof reason) != 0) /* the XSI variant, by _POSIX_C_SOURCE */
             snprintf(reason, sizeof reason, "system error %d", sys_errno);
-        snprintf(raw + used, sizeof raw - used, ": %s", reason);
-        set(err, code, sys_errno, -1, raw);
+        va_start(ap, fmt);
+        write_text(err->text, reason, fmt, ap);
+        va_end(ap);
+        set(err, code, sys_errno, -1);
     }
     return code;
 }
@@ -169,16 +191,10 @@ spk_status spk_error_nomem(spk_error *err, size_t bytes)
 
 void spk_error_prefix(spk_error *err, const char *fmt, ...)
 {
+    va_list ap;
     if (!err)
         return;
-    char raw[4 * SPK_ERROR_TEXT];
-    va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(raw, sizeof raw / 2, fmt, ap);
+    write_text(err->text, err->text, fmt, ap);
     va_end(ap);
-    size_t used = n < 0 ? 0 : (size_t)n;
-    if (used > sizeof raw / 2 - 1)
-        used = sizeof raw / 2 - 1;
-    snprintf(raw + used, sizeof raw - used, ": %s", err->text);
-    store_text(err->text, raw);
 }

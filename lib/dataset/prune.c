@@ -1,9 +1,12 @@
 /* Removing what a dataset's manifest does not name. The lock is held from before the manifest is read until the last
- * file is gone, so no packer can publish in between. Files are taken by name only, and only by names that we give. */
+ * file is gone, so no packer can publish in between. Files are taken by name only, and only by names that we give.
+ * A folder without a manifest whose sub-folders are the splits of one packing is pruned split by split, with its own
+ * work folder. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,10 +20,20 @@ typedef struct prune {
     spk_prune_options options;
     spk_prune_result *result;
     const char *folder;
+    const char *split; /* its name in the folder that was asked for; NULL: it is that folder */
     int dirfd;
     char **names; /* candidates, relative to the folder */
     size_t n, cap;
 } prune;
+
+static void drop_names(prune *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->names[i]);
+    free(p->names);
+    p->names = NULL;
+    p->n = p->cap = 0;
+}
 
 static size_t span_hex8(const char *p)
 {
@@ -121,8 +134,13 @@ static spk_status remove_one(prune *p, const char *name, spk_error *err)
         return spk_error_sys(err, errno, "%s/%s", p->folder, name);
     p->result->files++;
     p->result->bytes += (uint64_t)st.st_size;
-    if (p->options.on_file)
-        p->options.on_file(p->options.user, name, (uint64_t)st.st_size);
+    if (!p->options.on_file)
+        return SPK_OK;
+    char *full = NULL;
+    if (p->split)
+        SPK_TRY(spk_path_join(&full, p->split, name, err));
+    p->options.on_file(p->options.user, full ? full : name, (uint64_t)st.st_size);
+    free(full);
     return SPK_OK;
 }
 
@@ -144,8 +162,9 @@ static spk_status remove_unnamed(prune *p, const spk_dataset *d, spk_error *err)
     return status;
 }
 
-static spk_status prune_locked(prune *p, const char *path, spk_error *err)
+static spk_status prune_locked(prune *p, const void *arg, spk_error *err)
 {
+    const char *path = arg;
     spk_dataset *d = NULL;
     SPK_TRY(spk_dataset_open(&d, path, NULL, err));
     spk_status status = list(p, NULL, err);
@@ -166,7 +185,9 @@ static bool has_work_folder(int dirfd)
     return fstatat(dirfd, SPK_WORK_FOLDER, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-static spk_status prune_folder(prune *p, const char *path, spk_error *err)
+/* Opens and locks p->folder, and runs the function. */
+static spk_status with_lock(prune *p, const void *arg, spk_status (*fn)(prune *p, const void *arg, spk_error *err),
+                            spk_error *err)
 {
     int lock = -1;
     p->dirfd = open(p->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -175,7 +196,7 @@ static spk_status prune_folder(prune *p, const char *path, spk_error *err)
     bool locked = !p->options.dry_run || has_work_folder(p->dirfd); /* a dry run makes nothing, not even the lock */
     spk_status status = locked ? spk_work_lock(p->dirfd, p->folder, &lock, err) : SPK_OK;
     if (status == SPK_OK)
-        status = prune_locked(p, path, err);
+        status = fn(p, arg, err);
     if (lock >= 0 && !p->options.dry_run) {
         unlinkat(p->dirfd, SPK_WORK_LOCK, 0);
         unlinkat(p->dirfd, SPK_WORK_FOLDER, AT_REMOVEDIR); /* stays if something else is in it */
@@ -186,19 +207,117 @@ static spk_status prune_folder(prune *p, const char *path, spk_error *err)
     return status;
 }
 
+/* Names of the splits in a folder, sorted. */
+typedef struct splits {
+    char **names;
+    size_t n, cap;
+} splits;
+
+/* The packer writes the name of the split into its manifest, so that other datasets beside it can be told from it. */
+static spk_status is_split(const char *path, const char *name, bool *out, spk_error *err)
+{
+    spk_dataset *d = NULL;
+    SPK_TRY(spk_dataset_open(&d, path, NULL, err));
+    json_t *pack = d->manifest.pack ? json_loads(d->manifest.pack, 0, NULL) : NULL;
+    const char *split = json_string_value(json_object_get(pack, "split"));
+    *out = split && strcmp(split, name) == 0;
+    json_decref(pack);
+    spk_dataset_close(d);
+    return SPK_OK;
+}
+
+static spk_status add_split(splits *s, int dirfd, const char *folder, const char *name, spk_error *err)
+{
+    char *path = NULL, *manifest = NULL;
+    struct stat st;
+    bool found = false;
+    if (name[0] == '.')
+        return SPK_OK;
+    spk_status status = spk_path_join(&path, folder, name, err);
+    if (status == SPK_OK)
+        status = spk_path_join(&manifest, name, SPK_MANIFEST_NAME, err);
+    if (status == SPK_OK && fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode) &&
+        fstatat(dirfd, manifest, &st, 0) == 0)
+        status = is_split(path, name, &found, err);
+    if (status == SPK_OK && found)
+        status = spk_grow(&s->names, &s->cap, s->n + 1, sizeof *s->names, err);
+    if (status == SPK_OK && found) {
+        s->names[s->n] = strdup(name);
+        status = s->names[s->n] ? SPK_OK : spk_error_nomem(err, strlen(name) + 1);
+        s->n += s->names[s->n] != NULL;
+    }
+    free(path);
+    free(manifest);
+    return status;
+}
+
+/* Finds none in what is no folder, or has a manifest of its own. */
+static spk_status find_splits(splits *s, const char *folder, spk_error *err)
+{
+    struct stat st;
+    DIR *dir = opendir(folder);
+    spk_status status = SPK_OK;
+    if (!dir)
+        return SPK_OK;
+    bool own = fstatat(dirfd(dir), SPK_MANIFEST_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    for (const struct dirent *e; !own && status == SPK_OK && (e = readdir(dir)) != NULL;)
+        status = add_split(s, dirfd(dir), folder, e->d_name, err);
+    closedir(dir);
+    if (s->n > 0)
+        qsort(s->names, s->n, sizeof *s->names, compare_names);
+    return status;
+}
+
+/* What the packing of splits leaves in the folder above them, then the splits. */
+static spk_status prune_splits(prune *p, const void *arg, spk_error *err)
+{
+    const splits *s = arg;
+    SPK_TRY(remove_one(p, ".bad-files.tsv.part", err));
+    SPK_TRY(list(p, SPK_WORK_FOLDER, err));
+    if (p->n > 0)
+        qsort(p->names, p->n, sizeof *p->names, compare_names);
+    for (size_t i = 0; i < p->n; i++)
+        SPK_TRY(remove_one(p, p->names[i], err));
+    for (size_t i = 0; i < s->n; i++) {
+        char *path = NULL;
+        SPK_TRY(spk_path_join(&path, p->folder, s->names[i], err));
+        prune one = {.options = p->options, .result = p->result, .folder = path, .split = s->names[i], .dirfd = -1};
+        spk_status status = with_lock(&one, path, prune_locked, err);
+        drop_names(&one);
+        free(path);
+        if (status < 0)
+            return status;
+    }
+    return SPK_OK;
+}
+
 spk_status spk_prune(const char *path, const spk_prune_options *options, spk_prune_result *result, spk_error *err)
 {
     spk_prune_result unused = {0};
     prune p = {.result = result ? result : &unused, .dirfd = -1};
+    splits s = {0};
     spk_dataset *d = NULL;
+    spk_error missing;
+    spk_error_clear(&missing);
     memset(p.result, 0, sizeof *p.result);
     SPK_TRY(spk_options_copy(&p.options, sizeof p.options, options, err));
-    SPK_TRY(spk_dataset_open(&d, path, NULL, err)); /* finds the folder; read again under the lock */
-    p.folder = spk_dataset_folder(d);
-    spk_status status = prune_folder(&p, path, err);
-    for (size_t i = 0; i < p.n; i++)
-        free(p.names[i]);
-    free(p.names);
+    spk_status status = spk_dataset_open(&d, path, NULL, &missing); /* finds the folder; read again under the lock */
+    spk_status found = status == SPK_E_NOT_FOUND ? find_splits(&s, path, err) : SPK_OK;
+    if (found < 0) {
+        status = found;
+    } else if (status == SPK_OK) {
+        p.folder = spk_dataset_folder(d);
+        status = with_lock(&p, path, prune_locked, err);
+    } else if (s.n > 0) {
+        p.folder = path;
+        status = with_lock(&p, &s, prune_splits, err);
+    } else if (err) {
+        *err = missing;
+    }
+    drop_names(&p);
+    for (size_t i = 0; i < s.n; i++)
+        free(s.names[i]);
+    free(s.names);
     spk_dataset_close(d);
     return status;
 }

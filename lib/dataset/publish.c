@@ -152,7 +152,7 @@ static spk_status compare_bytes(int from, int to, spk_error *err)
         if (b < 0)
             status = spk_error_sys(err, errno, "read");
         else if (a != b || memcmp(chunk, chunk + CHUNK, (size_t)a) != 0)
-            status = spk_error_set(err, SPK_E_EXISTS, "exists with other contents");
+            status = spk_error_set(err, SPK_E_EXISTS, "exists with other contents; if it is damaged, remove it");
         else if (a == 0)
             break;
     }
@@ -175,8 +175,9 @@ static spk_status check_same(int dirfd, const char *from, const char *to, spk_er
     else if (!S_ISREG(theirs.st_mode))
         status = spk_error_set(err, SPK_E_EXISTS, "exists and is not a regular file");
     else if (theirs.st_size != mine.st_size)
-        status = spk_error_set(err, SPK_E_EXISTS, "exists with %jd bytes, the new file has %jd",
-                               (intmax_t)theirs.st_size, (intmax_t)mine.st_size);
+        status =
+            spk_error_set(err, SPK_E_EXISTS, "exists with %jd bytes, the new file has %jd; if it is damaged, remove it",
+                          (intmax_t)theirs.st_size, (intmax_t)mine.st_size);
     else
         status = compare_bytes(a, b, err);
     if (a >= 0)

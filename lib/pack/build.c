@@ -1,17 +1,16 @@
 /* The threads of a build: handing out frames, stopping at the first error, reporting progress. */
-#define _GNU_SOURCE /* pthread_condattr_setclock is POSIX; sigset calls too */
 #include "pack/build.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "pack/build_parts.h"
+#include "pack/threads.h"
 
 #define PROGRESS_NS 100000000 /* between two reports */
 
@@ -175,22 +174,18 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Starts up to n workers; how many there are. They leave the process's signals to the other threads. */
+/* Starts up to n workers; how many there are. */
 static unsigned start(spk_run *run, spk_worker *workers, unsigned n)
 {
-    sigset_t all, before;
     unsigned started = 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_mutex_lock(&run->lock);
     for (; started < n; started++) {
         workers[started].run = run;
-        if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) != 0)
+        if (!spk_thread_start(&workers[started].thread, work, &workers[started]))
             break;
         run->running++;
     }
     pthread_mutex_unlock(&run->lock);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return started;
 }
 
@@ -240,16 +235,12 @@ static void watch(spk_run *run)
 
 static void run_init(spk_run *run, spk_build *b)
 {
-    pthread_condattr_t attr;
     memset(run, 0, sizeof *run);
     run->b = b;
     spk_error_clear(&run->error);
     pthread_mutex_init(&run->lock, NULL);
     pthread_cond_init(&run->turns, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&run->ended, &attr);
-    pthread_condattr_destroy(&attr);
+    spk_cond_init_monotonic(&run->ended);
 }
 
 spk_status spk_build_run(spk_build *b, spk_error *err)

@@ -27,15 +27,33 @@ static spk_status make_room(spk_buf *b, size_t n, spk_error *err)
     return spk_buf_reserve(b, n, err);
 }
 
+/* Samples come in random order, and so do the places where they are described: fetched early, three steps deep.
+ * Inlined by force, because gcc takes a call that only prefetches for one without effect. */
+static inline __attribute__((always_inline)) void look_ahead(const spk_pack_plan *plan, const uint32_t *order,
+                                                             uint32_t left)
+{
+    const spk_input *in = plan->in;
+    if (left > 12)
+        __builtin_prefetch(&in->samples[order[12]]);
+    if (left > 8)
+        __builtin_prefetch(&in->files[in->samples[order[8]].first]);
+    if (left > 4) {
+        const spk_input_sample *s = &in->samples[order[4]];
+        __builtin_prefetch(spk_input_str(in, s->key));
+        __builtin_prefetch(spk_input_str(in, in->files[s->first].path));
+    }
+}
+
 /* The whole content into w->tar. */
 static spk_status fill(spk_worker *w, const spk_task *t, spk_error *err)
 {
     static const uint8_t end_marker[SPK_TAR_END];
-    const uint32_t *order = w->run->b->plan->order;
+    const uint32_t *order = w->run->b->plan->order + t->frame.first;
     SPK_TRY(make_room(&w->tar, (size_t)t->frame.tar_bytes + SPK_TAR_END + 1, err));
     for (uint32_t i = 0; i < t->frame.samples; i++) {
         bool stored = false;
-        SPK_TRY(spk_sample_read(w, order[t->frame.first + i], true, &stored, err));
+        look_ahead(w->run->b->plan, order + i, t->frame.samples - i);
+        SPK_TRY(spk_sample_read(w, order[i], true, &stored, err));
     }
     return t->last && w->frame.samples > 0 ? spk_buf_append(&w->tar, end_marker, sizeof end_marker, err) : SPK_OK;
 }

@@ -15,7 +15,8 @@ spk_status spk_tar_pad(spk_buf *tar, spk_error *err)
 }
 
 /* *bad: the file has no place in the dataset. */
-static spk_status check_image(spk_worker *w, const char *path, const uint8_t *data, size_t n, bool *bad, spk_error *err)
+static spk_status check_image(spk_worker *w, const spk_input_file *file, const uint8_t *data, size_t n, bool *bad,
+                              spk_error *err)
 {
     const spk_pack_options *o = w->run->b->plan->o;
     spk_image_info info = {0};
@@ -30,11 +31,12 @@ static spk_status check_image(spk_worker *w, const char *path, const uint8_t *da
     if (status == SPK_E_NOMEM || o->on_bad == SPK_ON_BAD_FAIL) {
         if (err)
             *err = reason;
-        spk_error_prefix(err, "%s/%s", w->run->b->reading.src, path);
+        spk_input_prefix(w->run->b->plan->in, w->run->b->reading.src, file, err);
         return status;
     }
     *bad = o->on_bad == SPK_ON_BAD_SKIP;
-    return spk_tally_bad(&w->sample, path, *bad ? "skipped" : "kept", reason.text, err);
+    return spk_tally_bad(&w->sample, spk_input_str(w->run->b->plan->in, file->path), *bad ? "skipped" : "kept",
+                         reason.text, err);
 }
 
 /* Reads a file behind w->tar.len, without moving it. */
@@ -46,7 +48,7 @@ static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, bool *
     uint8_t *data = w->tar.data + w->tar.len;
     SPK_TRY(spk_read_whole(&w->run->b->reading, path, m->file, data, err));
     if (w->checker && plan->image[m->field])
-        return check_image(w, path, data, (size_t)m->size, bad, err);
+        return check_image(w, m->file, data, (size_t)m->size, bad, err);
     return SPK_OK;
 }
 

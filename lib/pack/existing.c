@@ -14,29 +14,52 @@
 #include "dataset/manifest.h"
 #include "pack/describe.h"
 
-typedef enum found { FOUND_NONE, FOUND_SAME, FOUND_DAMAGED, FOUND_OTHER } found;
+typedef enum found { FOUND_NONE, FOUND_SAME, FOUND_DAMAGED, FOUND_NEWER, FOUND_OTHER } found;
 
-static int64_t newest(const spk_input *in)
+typedef struct comparison {
+    const spk_existing_want *want;
+    char plan[SPK_SHA256_HEX];
+    int64_t stamp;      /* the newest of the source */
+    const char *newest; /* whose it is, below the source; "": its own */
+} comparison;
+
+/* Files, and the folders above them: a folder that is renamed or replaced puts other files under their names. */
+static void find_newest(comparison *c)
 {
-    int64_t stamp = INT64_MIN;
+    const spk_input *in = c->want->in;
+    c->newest = "";
+    if (in->archive) {
+        c->stamp = in->archive->stamp;
+        return;
+    }
+    c->stamp = in->around;
+    if (in->around_path.len > 0)
+        c->newest = (const char *)in->around_path.data;
     for (size_t i = 0; i < in->files_n; i++)
-        if (in->files[i].stamp > stamp)
-            stamp = in->files[i].stamp;
-    return stamp;
+        if (in->files[i].stamp >= c->stamp) {
+            c->stamp = in->files[i].stamp;
+            c->newest = spk_input_str(in, in->files[i].path);
+        }
 }
 
-static bool shards_are_there(const spk_dataset *d, int fd)
+/* A shard of another size stays where it is, so the one that packing would make could not take its place. */
+static spk_status look_at_shards(const spk_target_folder *f, const spk_dataset *d, found *out, spk_error *err)
 {
     spk_dataset_stat stat;
     spk_dataset_get_stat(d, &stat);
     for (uint64_t i = 0; i < stat.shards; i++) {
         spk_shard_row row;
         struct stat st;
-        if (spk_dataset_get_shard(d, i, &row, NULL) < 0 || fstatat(fd, row.path, &st, 0) != 0 ||
-            (uint64_t)st.st_size != row.bytes)
-            return false;
+        SPK_TRY(spk_dataset_get_shard(d, i, &row, err));
+        if (fstatat(f->fd, row.path, &st, 0) != 0)
+            *out = FOUND_DAMAGED;
+        else if ((uint64_t)st.st_size != row.bytes)
+            return spk_error_set(err, SPK_E_EXISTS,
+                                 "%s/%s: has %llu bytes, by the dataset's table it has %llu; if it is damaged, remove "
+                                 "it, and packing makes it anew",
+                                 f->name, row.path, (unsigned long long)st.st_size, (unsigned long long)row.bytes);
     }
-    return true;
+    return SPK_OK;
 }
 
 static void add_result(spk_pack_result *r, const spk_dataset *d, const spk_described *about, bool first)
@@ -56,11 +79,18 @@ static void add_result(spk_pack_result *r, const spk_dataset *d, const spk_descr
         snprintf(r->fingerprint, sizeof r->fingerprint, "%s", spk_dataset_fingerprint(d));
 }
 
-static spk_status refuse(const spk_target_folder *f, const spk_manifest *m, spk_error *err)
+static spk_status refuse(const spk_target_folder *f, const spk_manifest *m, const comparison *c, bool newer,
+                         spk_error *err)
 {
-    return spk_error_set(err, SPK_E_EXISTS,
-                         "%s: already holds a dataset (%llu samples, fingerprint %.8s); --force packs anew beside it",
-                         f->name, (unsigned long long)m->samples, m->fingerprint);
+    const char *src = c->want->src;
+    (void)spk_error_set(err, SPK_E_EXISTS, "already holds a dataset (%llu samples, fingerprint %.8s), %s%s%s%s%s",
+                        (unsigned long long)m->samples, m->fingerprint,
+                        newer ? "and source files changed after packing (newest: "
+                              : "packed with other files, options or versions",
+                        newer ? src : "", newer && c->newest[0] ? "/" : "", newer ? c->newest : "",
+                        newer ? "); --force packs anew beside it" : "; --force packs anew beside it");
+    spk_error_prefix(err, "%s", f->name);
+    return SPK_E_EXISTS;
 }
 
 static spk_status read_manifest(const spk_target_folder *f, int fd, off_t size, spk_manifest *m, spk_error *err)
@@ -79,8 +109,8 @@ static spk_status read_manifest(const spk_target_folder *f, int fd, off_t size, 
 }
 
 /* m is filled unless there is no manifest. */
-static spk_status look(const spk_target_folder *f, const char *plan, int64_t stamp, spk_manifest *m,
-                       spk_described *about, found *out, spk_error *err)
+static spk_status look(const spk_target_folder *f, const comparison *c, spk_manifest *m, spk_described *about,
+                       found *out, spk_error *err)
 {
     struct stat st;
     *out = FOUND_NONE;
@@ -96,25 +126,29 @@ static spk_status look(const spk_target_folder *f, const char *plan, int64_t sta
     if (status < 0)
         return status;
     int64_t written = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-    bool same = spk_describe_read(m->pack, about) && strcmp(about->plan, plan) == 0 && stamp <= written;
-    *out = same ? FOUND_SAME : FOUND_OTHER;
+    bool same = spk_describe_read(m->pack, about) && strcmp(about->plan, c->plan) == 0;
+    *out = same && c->stamp <= written ? FOUND_SAME : same ? FOUND_NEWER : FOUND_OTHER;
     return SPK_OK;
 }
 
-static spk_status check_one(spk_target *t, size_t i, const char *plan, int64_t stamp, found *out,
-                            spk_pack_result *result, spk_error *err)
+static spk_status check_one(spk_target *t, size_t i, const comparison *c, found *out, spk_pack_result *result,
+                            spk_error *err)
 {
     const spk_target_folder *f = spk_target_dataset(t, i);
     spk_manifest m = {0};
     spk_described about;
     spk_dataset *d = NULL;
-    spk_status status = look(f, plan, stamp, &m, &about, out, err);
-    if (status == SPK_OK && *out == FOUND_OTHER)
-        status = refuse(f, &m, err);
+    spk_status status = look(f, c, &m, &about, out, c->want->force ? NULL : err);
+    if (c->want->force && status < 0)
+        status = SPK_OK; /* it is replaced, whatever it is */
+    if (status == SPK_OK && (*out == FOUND_OTHER || *out == FOUND_NEWER) && !c->want->force)
+        status = refuse(f, &m, c, *out == FOUND_NEWER, err);
     if (status == SPK_OK && *out == FOUND_SAME) {
-        if (spk_dataset_open(&d, f->name, NULL, NULL) < 0 || !shards_are_there(d, f->fd))
+        if (spk_dataset_open(&d, f->name, NULL, NULL) < 0)
             *out = FOUND_DAMAGED;
         else
+            status = look_at_shards(f, d, out, err);
+        if (status == SPK_OK && *out == FOUND_SAME)
             add_result(result, d, &about, i == 0);
         spk_dataset_close(d);
     }
@@ -122,20 +156,36 @@ static spk_status check_one(spk_target *t, size_t i, const char *plan, int64_t s
     return status;
 }
 
-spk_status spk_existing_check(spk_target *t, const spk_input *in, const spk_pack_plan_digest *digest, bool *up_to_date,
-                              spk_pack_result *result, spk_error *err)
+spk_status spk_existing_check(spk_target *t, const spk_existing_want *want, bool *up_to_date, spk_pack_result *result,
+                              spk_error *err)
 {
-    char plan[SPK_SHA256_HEX];
+    comparison c = {.want = want};
     spk_pack_result sum = *result;
-    int64_t stamp = newest(in);
-    *up_to_date = true;
-    spk_hex(plan, digest->plan, 32);
+    *up_to_date = !want->force;
+    spk_hex(c.plan, want->digest->plan, 32);
+    find_newest(&c);
     for (size_t i = 0; i < spk_target_datasets(t); i++) {
         found one = FOUND_NONE;
-        SPK_TRY(check_one(t, i, plan, stamp, &one, &sum, err));
+        SPK_TRY(check_one(t, i, &c, &one, &sum, err));
         *up_to_date = *up_to_date && one == FOUND_SAME;
     }
     if (*up_to_date)
         *result = sum;
+    return SPK_OK;
+}
+
+spk_status spk_existing_manifests(spk_target *t, bool *any, spk_error *err)
+{
+    *any = false;
+    for (size_t i = 0; i < spk_target_datasets(t); i++) {
+        const spk_target_folder *f = spk_target_dataset(t, i);
+        struct stat st;
+        if (f->fd < 0 || fstatat(f->fd, SPK_MANIFEST_NAME, &st, 0) != 0)
+            continue;
+        if (!S_ISREG(st.st_mode))
+            return spk_error_set(err, SPK_E_EXISTS, "%s/%s: is not a regular file; move it away", f->name,
+                                 SPK_MANIFEST_NAME);
+        *any = true;
+    }
     return SPK_OK;
 }

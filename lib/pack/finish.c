@@ -166,7 +166,7 @@ static spk_status put_manifest(finishing *f, int64_t started_ns, spk_error *err)
 static spk_status put_report(const spk_build *b, const spk_target *t, spk_error *err)
 {
     spk_buf lines = {0}, text = {0};
-    spk_status status = SPK_OK;
+    spk_status status = spk_report_check(t->top.fd, t->top.name, err); /* again: much time has passed */
     for (size_t i = 0; i < b->plan->splits_n && status == SPK_OK; i++)
         status = spk_buf_append(&lines, b->splits[i].bad_lines.data, b->splits[i].bad_lines.len, err);
     if (status == SPK_OK && lines.len > 0)

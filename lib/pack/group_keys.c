@@ -21,6 +21,28 @@ static const char *first_path(const spk_input *in, const spk_input_sample *s)
     return spk_input_str(in, in->files[s->first].path);
 }
 
+static bool has_upper(const char *key)
+{
+    for (; *key != '\0'; key++)
+        if (*key >= 'A' && *key <= 'Z')
+            return true;
+    return false;
+}
+
+/* Whether every key is the stem of its files as it is, in lower case. Those differ in a tree, where files with the same
+ * stem became one sample or got other keys. Common, and much cheaper to see than that all keys differ. */
+static bool all_plain(const spk_input *in)
+{
+    for (size_t i = 0; i < in->samples_n; i++) {
+        const char *key = key_of(in, (uint32_t)i);
+        size_t n = strlen(key);
+        const spk_input_file *f = &in->files[in->samples[i].first];
+        if (f->extra != n || memcmp(spk_input_str(in, f->path), key, n) != 0 || has_upper(key))
+            return false;
+    }
+    return true;
+}
+
 /* Every member of a set of folded twins that are not all spelled alike is marked; equal spelling is left to the
  * duplicate check, which names both. */
 static spk_status mark_twins(spk_input *in, bool *any, spk_error *err)
@@ -41,14 +63,6 @@ static spk_status mark_twins(spk_input *in, bool *any, spk_error *err)
     }
     spk_intern_free(&keys);
     return status;
-}
-
-static bool has_upper(const char *key)
-{
-    for (; *key != '\0'; key++)
-        if (*key >= 'A' && *key <= 'Z')
-            return true;
-    return false;
 }
 
 static spk_status rekey(spk_scan *s, spk_input_sample *sample, spk_error *err)
@@ -84,6 +98,8 @@ spk_status spk_group_unique(spk_scan *s, spk_error *err)
 {
     spk_input *in = s->in;
     bool twins = false;
+    if (!in->list && all_plain(in))
+        return SPK_OK;
     SPK_TRY(mark_twins(in, &twins, err));
     for (size_t i = 0; twins && i < in->samples_n; i++)
         if (in->samples[i].files & TWIN)
@@ -98,9 +114,20 @@ static uint64_t key_piece(const void *ctx, const void *record, size_t depth)
     return spk_sort_piece(key, strlen(key), depth);
 }
 
+/* Plain keys are, as their files were sorted by stem. */
+static bool are_sorted(const spk_input *in)
+{
+    for (size_t i = 1; i < in->samples_n; i++)
+        if (strcmp(key_of(in, (uint32_t)(i - 1)), key_of(in, (uint32_t)i)) > 0)
+            return false;
+    return true;
+}
+
 /* A tree has no json members yet, so their place serves as the sort's cache. */
 void spk_group_sort_samples(spk_input *in)
 {
+    if (are_sorted(in))
+        return;
     spk_sort sort = {in->samples, sizeof *in->samples, offsetof(spk_input_sample, json), key_piece, in};
     spk_group_sort(&sort, in->samples_n);
     for (size_t i = 0; i < in->samples_n; i++)

@@ -59,11 +59,32 @@ spk_status spk_scan_field(spk_scan *s, const char *name, uint32_t *out, spk_erro
     return SPK_OK;
 }
 
-static int64_t stamp_of(const struct stat *st)
+int64_t spk_stamp_of(const struct stat *st)
 {
     int64_t m = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
     int64_t c = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
     return m > c ? m : c;
+}
+
+spk_status spk_scan_around(spk_scan *s, const char *path, size_t n, const struct stat *st, spk_error *err)
+{
+    spk_input *in = s->in;
+    int64_t stamp = spk_stamp_of(st);
+    if (stamp <= in->around)
+        return SPK_OK;
+    in->around = stamp;
+    in->around_path.len = 0;
+    SPK_TRY(spk_buf_append(&in->around_path, path, n, err));
+    return spk_buf_append(&in->around_path, "", 1, err);
+}
+
+void spk_input_prefix(const spk_input *in, const char *src, const spk_input_file *f, spk_error *err)
+{
+    const char *path = spk_input_str(in, f->path);
+    if (in->archive)
+        spk_archive_prefix(in->archive, src, path, (uint64_t)f->stamp, err);
+    else
+        spk_error_prefix(err, "%s/%s", src, path);
 }
 
 spk_status spk_scan_add(spk_scan *s, const char *path, size_t n, const struct stat *st, spk_error *err)
@@ -71,13 +92,14 @@ spk_status spk_scan_add(spk_scan *s, const char *path, size_t n, const struct st
     spk_input *in = s->in;
     char field[SPK_FIELD_MAX + 1];
     if (st->st_size < 0 || (uint64_t)st->st_size > SPK_SCAN_FILE_MAX)
-        return spk_error_set(err, SPK_E_LIMIT, "%s: %lld bytes: larger than the limit of %llu bytes for one sample",
-                             path, (long long)st->st_size, (unsigned long long)SPK_SCAN_FILE_MAX);
+        return spk_error_set(err, SPK_E_LIMIT, "%s%s%s: %lld bytes: larger than the limit of %llu bytes for one sample",
+                             in->archive ? "" : s->src, in->archive ? "" : "/", path, (long long)st->st_size,
+                             (unsigned long long)SPK_SCAN_FILE_MAX);
     if (in->files_n >= SPK_SCAN_SAMPLES_MAX)
         return spk_error_set(err, SPK_E_LIMIT, "more than %u files", SPK_SCAN_SAMPLES_MAX);
     SPK_TRY(spk_grow(&in->files, &in->files_cap, in->files_n + 1, sizeof *in->files, err));
     spk_input_file *f = &in->files[in->files_n];
-    *f = (spk_input_file){.size = (uint64_t)st->st_size, .stamp = stamp_of(st)};
+    *f = (spk_input_file){.size = (uint64_t)st->st_size, .stamp = spk_stamp_of(st)};
     spk_name_field(path, n, spk_name_stem(path, n, s->o->stem), field);
     SPK_TRY(spk_scan_field(s, field, &f->field, err));
     SPK_TRY(spk_scan_text(in, path, n, &f->path, err));
@@ -179,15 +201,16 @@ static spk_status nothing(const spk_scan *s, spk_error *err)
                          "%s: no files to pack (%llu junk, %llu excluded, %llu links and special files, %llu empty "
                          "folders)",
                          s->o->list ? s->o->list : s->src, (unsigned long long)in->junk,
-                         (unsigned long long)in->excluded, (unsigned long long)in->other_skipped,
-                         (unsigned long long)in->empty_folders);
+                         (unsigned long long)(in->excluded + in->excluded_folders),
+                         (unsigned long long)in->other_skipped, (unsigned long long)in->empty_folders);
 }
 
 static spk_status run(spk_scan *s, spk_error *err)
 {
     spk_input *in = s->in;
     in->list = s->o->list != NULL;
-    SPK_TRY(in->list ? spk_scan_list(s, err) : spk_scan_tree(s, err));
+    SPK_TRY(spk_scan_open_archive(s, err));
+    SPK_TRY(in->list ? spk_scan_list(s, err) : in->archive ? spk_scan_archive(s, err) : spk_scan_tree(s, err));
     if (in->files_n == 0)
         return nothing(s, err);
     if (!in->list)
@@ -221,6 +244,9 @@ spk_status spk_input_scan(spk_input *in, int src_fd, const char *src, const spk_
         free(s.classes[i]);
     free(s.classes);
     spk_intern_free(&s.fields);
+    spk_intern_free(&s.members);
+    if (in->archive)
+        spk_archive_forget(in->archive);
     if (status < 0)
         spk_input_free(in);
     return status;
@@ -229,6 +255,7 @@ spk_status spk_input_scan(spk_input *in, int src_fd, const char *src, const spk_
 void spk_input_free(spk_input *in)
 {
     spk_buf_free(&in->paths);
+    spk_buf_free(&in->around_path);
     free(in->files);
     free(in->samples);
     for (size_t i = 0; i < in->fields_n; i++)
@@ -237,5 +264,6 @@ void spk_input_free(spk_input *in)
     for (size_t i = 0; i < in->classes_n; i++)
         free(in->classes[i]);
     free(in->classes);
+    spk_archive_free(in->archive);
     *in = (spk_input){0};
 }

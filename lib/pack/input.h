@@ -8,12 +8,13 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
+#include "pack/archive.h"
 
 /* A source file. 40 bytes; its path is in `paths`. */
 typedef struct spk_input_file {
     uint64_t path; /* offset in input->paths, NUL-terminated, relative to the source */
     uint64_t size;
-    int64_t stamp;   /* larger of mtime and ctime, ns */
+    int64_t stamp;   /* larger of mtime and ctime, ns; in an archive: offset of its data (spk_input_stamp knows) */
     uint32_t field;  /* number in input->fields */
     uint32_t extra;  /* lists: 1 + number of the row's extra data, 0 none */
     uint64_t sample; /* scratch: grouping */
@@ -39,8 +40,11 @@ typedef struct spk_input {
     char **classes; /* percent-escaped, sorted by raw bytes; index = label */
     size_t classes_n;
     bool list;
-    uint64_t junk, other_skipped, excluded, empty_folders;
+    spk_archive *archive; /* the source is this archive; NULL: a folder */
+    uint64_t junk, other_skipped, excluded, excluded_folders, empty_folders;
     uint64_t unlabelled; /* samples outside any class folder, in a class tree */
+    int64_t around;      /* newest stamp of the folders that lead to the files, the source included; archives: 0 */
+    spk_buf around_path; /* of that folder, with NUL; "" is the source */
 } spk_input;
 
 typedef struct spk_input_hooks {
@@ -50,8 +54,9 @@ typedef struct spk_input_hooks {
     void *ctx;
 } spk_input_hooks;
 
-/* Scans src (open at src_fd, named src in messages) by the options: list, include, exclude, follow_symlinks, labels,
- * stem, limit. skip_dev/skip_ino: a folder to leave out (the target, when it lies inside the source: INVALID). */
+/* Scans src, a folder or an archive (open at src_fd, named src in messages), by the options: list, include, exclude,
+ * follow_symlinks, labels, stem, limit. skip_dev/skip_ino: a folder to leave out (the target, when it lies inside the
+ * source: INVALID). */
 SPK_CHECK spk_status spk_input_scan(spk_input *in, int src_fd, const char *src, const spk_pack_options *o,
                                     uint64_t target_dev, uint64_t target_ino, const spk_input_hooks *hooks,
                                     spk_error *err);
@@ -61,6 +66,14 @@ static inline const char *spk_input_str(const spk_input *in, uint64_t offset)
 {
     return (const char *)in->paths.data + offset;
 }
+
+static inline int64_t spk_input_stamp(const spk_input *in, const spk_input_file *f)
+{
+    return in->archive ? in->archive->stamp : f->stamp;
+}
+
+/* Puts where a file lies in front of the error: "SRC/path", in an archive "SRC: inner.tar: member". */
+void spk_input_prefix(const spk_input *in, const char *src, const spk_input_file *f, spk_error *err);
 
 /* Kind of a field by its name: "image", "label", "text", "json", "bytes". */
 const char *spk_field_kind(const char *field);

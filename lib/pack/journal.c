@@ -61,12 +61,14 @@ static spk_status begin(spk_journal *j, const spk_pack_plan_digest *d, spk_error
 
 static spk_status refuse(const char *name, const spk_journal_seen *seen, spk_error *err)
 {
+    const char *const parts[] = {seen->options_differ ? ", options" : "", seen->versions_differ ? ", versions" : "",
+                                 seen->input_differs ? ", files" : "", seen->stamps_differ ? ", times of files" : ""};
+    char list[64];
+    snprintf(list, sizeof list, "%s%s%s%s", parts[0], parts[1], parts[2], parts[3]);
     return spk_error_set(err, SPK_E_CHANGED,
                          "an interrupted run with other input, options or versions is in %s "
-                         "(%" PRIu64 " shards done; changed:%s%s%s%s); --force discards it",
-                         name, seen->shards, seen->options_differ ? " options" : "",
-                         seen->versions_differ ? " versions" : "", seen->input_differs ? " files" : "",
-                         seen->stamps_differ ? " times of files" : "");
+                         "(%" PRIu64 " shards done; changed: %s); --force discards it",
+                         name, seen->shards, list[0] ? list + 2 : "its journal");
 }
 
 spk_status spk_journal_open(spk_journal **out, int work_fd, const char *name, const spk_pack_plan_digest *digest,

@@ -83,7 +83,9 @@ static void read_head(char *line, const spk_pack_plan_digest *want, spk_journal_
     take_digest(&f, got.input);
     take_digest(&f, got.stamps);
     seen->options_differ = memcmp(got.options, want->options, 32) != 0;
-    seen->versions_differ = memcmp(got.versions, want->versions, 32) != 0;
+    /* A change of --check alone is one of options. */
+    seen->versions_differ = memcmp(got.versions, want->versions, 32) != 0 &&
+                            (!seen->options_differ || memcmp(got.versions, want->versions_other, 32) != 0);
     seen->input_differs = memcmp(got.input, want->input, 32) != 0;
     /* Times say nothing new about other files. */
     seen->stamps_differ = !seen->input_differs && memcmp(got.stamps, want->stamps, 32) != 0;

@@ -16,6 +16,9 @@ typedef struct reader {
     spk_scan *s;
     spk_list_row row;  /* the current one */
     spk_intern paths;  /* numbers of files: which are named already */
+    spk_intern above;  /* numbers of the folders that lead to them */
+    uint64_t *folders; /* their paths in the input's arena */
+    size_t folders_n, folders_cap;
     spk_intern labels; /* numbers of class names, in the order of their coming; until the end a sample's label */
     spk_list_label kind;
     uint64_t kind_row; /* the row that decided what labels are */
@@ -25,6 +28,12 @@ static const char *file_path(const void *ctx, uint32_t id)
 {
     const spk_input *in = ctx;
     return spk_input_str(in, in->files[id].path);
+}
+
+static const char *folder_path(const void *ctx, uint32_t id)
+{
+    const reader *r = ctx;
+    return spk_input_str(r->s->in, r->folders[id]);
 }
 
 static const char *class_name(const void *ctx, uint32_t id)
@@ -42,29 +51,9 @@ static ssize_t fill(void *ctx, void *buf, size_t n)
     return got;
 }
 
-/* Drops "." and empty components. FORMAT for what is not a path below the source. */
 static spk_status plain_path(const char *path, char out[SPK_SCAN_PATH_MAX + 1], size_t *n, spk_error *err)
 {
-    size_t len = 0;
-    const char *why = path[0] == '\0' ? "empty" : path[0] == '/' ? "absolute" : NULL;
-    for (const char *p = path; !why && *p != '\0';) {
-        size_t part = strcspn(p, "/");
-        if (part == 2 && p[0] == '.' && p[1] == '.')
-            why = "leaves the source folder";
-        else if (len + part + 1 > SPK_SCAN_PATH_MAX)
-            why = "longer than 4095 bytes";
-        else if (part > 0 && !(part == 1 && p[0] == '.')) {
-            if (len > 0)
-                out[len++] = '/';
-            memcpy(out + len, p, part);
-            len += part;
-        }
-        p += part + (p[part] == '/');
-    }
-    out[len] = '\0';
-    *n = len;
-    if (!why && len == 0)
-        why = "names the source folder itself";
+    const char *why = spk_name_plain(path, out, n);
     return why ? spk_error_set(err, SPK_E_FORMAT, "path \"%.300s\": %s", path, why) : SPK_OK;
 }
 
@@ -125,11 +114,59 @@ static spk_status add_sample(reader *r, size_t n, spk_error *err)
     return SPK_OK;
 }
 
+/* A folder on the way to a row's file, for the first time. What cannot be looked at is told for the file itself. */
+static spk_status take_folder(reader *r, const char *path, const char *folder, size_t n, spk_error *err)
+{
+    spk_scan *s = r->s;
+    struct stat st;
+    uint32_t put = 0;
+    if (fstatat(s->src_fd, n ? folder : ".", &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return SPK_OK;
+    if (S_ISLNK(st.st_mode) && !s->o->follow_symlinks)
+        return spk_error_set(err, SPK_E_INVALID,
+                             "path \"%.300s\": \"%.300s\" is a symlink, and --follow-symlinks is not given", path,
+                             folder);
+    if (S_ISLNK(st.st_mode) && fstatat(s->src_fd, folder, &st, 0) < 0)
+        return SPK_OK;
+    SPK_TRY(spk_grow(&r->folders, &r->folders_cap, r->folders_n + 1, sizeof *r->folders, err));
+    SPK_TRY(spk_scan_text(s->in, folder, n, &r->folders[r->folders_n], err));
+    SPK_TRY(spk_intern_put(&r->above, folder, (uint32_t)r->folders_n++, &put, err));
+    return spk_scan_around(s, folder, n, &st, err);
+}
+
+static spk_status look_above(reader *r, const char *path, spk_error *err)
+{
+    char folder[SPK_SCAN_PATH_MAX + 1] = "";
+    size_t n = 0;
+    for (const char *slash = path; slash; slash = strchr(path + n + 1, '/')) {
+        memcpy(folder + n, path + n, (size_t)(slash - path) - n);
+        n = (size_t)(slash - path);
+        folder[n] = '\0';
+        if (spk_intern_find(&r->above, folder) == SPK_INTERN_NONE)
+            SPK_TRY(take_folder(r, path, folder, n, err));
+    }
+    return SPK_OK;
+}
+
+static spk_status add_file(reader *r, const char *path, size_t n, spk_error *err)
+{
+    spk_scan *s = r->s;
+    struct stat st;
+    SPK_TRY(look_above(r, path, err));
+    if (fstatat(s->src_fd, path, &st, s->o->follow_symlinks ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
+        return spk_error_sys(err, errno, "path \"%.300s\"", path);
+    if (!S_ISREG(st.st_mode))
+        return spk_error_set(err, SPK_E_INVALID, "path \"%.300s\": %s", path,
+                             S_ISLNK(st.st_mode)   ? "is a symlink, and --follow-symlinks is not given"
+                             : S_ISDIR(st.st_mode) ? "is a folder"
+                                                   : "is not a regular file");
+    return spk_scan_add(s, path, n, &st, err);
+}
+
 static spk_status take_row(reader *r, spk_error *err)
 {
     spk_scan *s = r->s;
     char path[SPK_SCAN_PATH_MAX + 1];
-    struct stat st;
     size_t n = 0;
     uint32_t other = 0, id = (uint32_t)s->in->files_n;
     SPK_TRY(plain_path(r->row.path, path, &n, err));
@@ -138,17 +175,12 @@ static spk_status take_row(reader *r, spk_error *err)
         s->in->excluded++;
         return SPK_OK;
     }
-    if (fstatat(s->src_fd, path, &st, s->o->follow_symlinks ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
-        return spk_error_sys(err, errno, "path \"%.300s\"", path);
-    if (!S_ISREG(st.st_mode))
-        return spk_error_set(err, SPK_E_INVALID, "path \"%.300s\": %s", path,
-                             S_ISLNK(st.st_mode)   ? "is a symlink, and --follow-symlinks is not given"
-                             : S_ISDIR(st.st_mode) ? "is a folder"
-                                                   : "is not a regular file");
-    SPK_TRY(spk_scan_add(s, path, n, &st, err));
+    SPK_TRY(s->in->archive ? spk_scan_named_member(s, path, err) : add_file(r, path, n, err));
     SPK_TRY(spk_intern_put(&r->paths, file_path(s->in, id), id, &other, err));
     if (other != id)
-        return spk_error_set(err, SPK_E_FORMAT, "path \"%.300s\": named before", path);
+        return spk_error_set(err, SPK_E_FORMAT, "path \"%.300s\": named before, in row %llu", path,
+                             (unsigned long long)s->in->files[other].sample);
+    s->in->files[id].sample = r->row.number; /* until samples are numbered */
     return add_sample(r, n, err);
 }
 
@@ -207,6 +239,7 @@ static spk_status read_rows(reader *r, spk_list *list, spk_error *err)
 spk_status spk_scan_list(spk_scan *s, spk_error *err)
 {
     reader r = {.s = s, .paths = {.str = file_path, .ctx = s->in}, .labels = {.str = class_name, .ctx = s}};
+    r.above = (spk_intern){.str = folder_path, .ctx = &r};
     const char *name = s->o->list;
     spk_list_format format = SPK_LIST_CSV;
     spk_list *list = NULL;
@@ -224,6 +257,8 @@ spk_status spk_scan_list(spk_scan *s, spk_error *err)
         status = order_classes(s, err);
     spk_list_free(list);
     spk_intern_free(&r.paths);
+    spk_intern_free(&r.above);
+    free(r.folders);
     spk_intern_free(&r.labels);
     if (!is_stdin)
         close(fd);

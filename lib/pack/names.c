@@ -212,3 +212,45 @@ double spk_split_position(const char *stem, size_t n)
         v = v << 8 | digest[i];
     return (double)(v >> 11) / 9007199254740992.0;
 }
+
+/* Do the ".." of a relative path lead above where it begins? */
+static bool leaves(const char *path)
+{
+    size_t depth = 0;
+    for (const char *p = path; *p != '\0';) {
+        size_t part = strcspn(p, "/");
+        bool up = part == 2 && p[0] == '.' && p[1] == '.';
+        if (up && depth == 0)
+            return true;
+        if (up)
+            depth--;
+        else if (part > 0 && !(part == 1 && p[0] == '.'))
+            depth++;
+        p += part + (p[part] == '/');
+    }
+    return false;
+}
+
+const char *spk_name_plain(const char *path, char out[SPK_SCAN_PATH_MAX + 1], size_t *n)
+{
+    size_t len = 0;
+    if (path[0] == '\0' || path[0] == '/')
+        return path[0] == '/' ? "absolute" : "empty";
+    for (const char *p = path; *p != '\0';) {
+        size_t part = strcspn(p, "/");
+        if (part == 2 && p[0] == '.' && p[1] == '.')
+            return leaves(path) ? "leaves the source folder" : "has a \"..\" component";
+        if (len + part + 1 > SPK_SCAN_PATH_MAX)
+            return "longer than 4095 bytes";
+        if (part > 0 && !(part == 1 && p[0] == '.')) {
+            if (len > 0)
+                out[len++] = '/';
+            memcpy(out + len, p, part);
+            len += part;
+        }
+        p += part + (p[part] == '/');
+    }
+    out[len] = '\0';
+    *n = len;
+    return len == 0 ? "names the source folder itself" : NULL;
+}

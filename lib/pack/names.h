@@ -26,6 +26,12 @@ typedef enum spk_key_form {
 SPK_CHECK spk_status spk_name_key(const char *stem, size_t n, spk_key_form form, char out[SPK_KEY_MAX + 1],
                                   spk_error *err);
 
+/* Bytes of a path relative to the source: what one system call takes. */
+#define SPK_SCAN_PATH_MAX 4095u
+/* Drops "." and empty components of a path that a list or an archive gives. NULL, or why it is not one below the
+ * source; *n is then not set. */
+const char *spk_name_plain(const char *path, char out[SPK_SCAN_PATH_MAX + 1], size_t *n);
+
 /* Base names that systems leave behind: "._*", ".DS_Store", "Thumbs.db", "desktop.ini". */
 bool spk_name_is_junk(const char *base);
 

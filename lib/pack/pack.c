@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "pack/input.h"
 #include "pack/options.h"
 #include "pack/plan.h"
+#include "pack/report.h"
 #include "pack/resume.h"
 #include "pack/target.h"
 
@@ -25,6 +27,7 @@ typedef struct packing {
     int src_fd;
     int64_t started_ns; /* CLOCK_REALTIME before the scan */
     spk_target target;
+    spk_error unlocked; /* why the target could not be locked; code 0: it is, or need not be */
     spk_input in;
     spk_pack_plan plan;
     spk_pack_plan_digest digest;
@@ -46,12 +49,16 @@ static void on_note(void *ctx, const char *text)
         p->o.on_note(p->o.user, text);
 }
 
+/* A folder or a file; O_NONBLOCK in case it is a FIFO. */
 static spk_status open_source(packing *p, spk_error *err)
 {
     struct timespec now;
-    p->src_fd = open(p->src, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (p->src_fd < 0)
+    struct stat st;
+    p->src_fd = open(p->src, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (p->src_fd < 0 || fstat(p->src_fd, &st) != 0)
         return spk_error_sys(err, errno, "%s", p->src);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return spk_error_set(err, SPK_E_INVALID, "%s: neither a folder nor a tar archive", p->src);
     clock_gettime(CLOCK_REALTIME, &now);
     p->started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     return SPK_OK;
@@ -67,6 +74,7 @@ static spk_status scan(packing *p, spk_error *err)
     r->junk = p->in.junk;
     r->other_skipped = p->in.other_skipped;
     r->excluded = p->in.excluded;
+    r->excluded_folders = p->in.excluded_folders;
     r->classes = p->in.classes_n;
     SPK_TRY(spk_pack_plan_make(&p->plan, &p->in, &p->o, p->src, err));
     return spk_pack_plan_digest_make(&p->digest, &p->in, &p->o, err);
@@ -76,14 +84,23 @@ static spk_status scan(packing *p, spk_error *err)
 static spk_status look_first(packing *p, bool *ready, spk_error *err)
 {
     bool up_to_date = false;
+    const spk_existing_want want = {.in = &p->in, .src = p->src, .digest = &p->digest, .force = p->o.force != 0};
     *ready = false;
-    if (!p->o.force)
-        SPK_TRY(spk_existing_check(&p->target, &p->in, &p->digest, &up_to_date, p->result, err));
+    SPK_TRY(spk_existing_check(&p->target, &want, &up_to_date, p->result, err));
     if (up_to_date) {
         p->result->up_to_date = 1;
         *ready = true;
         spk_target_clean(&p->target, false);
-    } else if (p->o.dry_run) {
+        return SPK_OK;
+    }
+    if (p->target.top.fd >= 0)
+        SPK_TRY(spk_report_check(p->target.top.fd, p->target.top.name, err));
+    if (p->unlocked.code < 0) {
+        if (err)
+            *err = p->unlocked;
+        return p->unlocked.code;
+    }
+    if (p->o.dry_run) {
         p->result->samples = p->plan.order_n;
         p->result->files = p->plan.files;
         p->result->shards = p->plan.shards_n;
@@ -110,7 +127,8 @@ static spk_status build(packing *p, spk_error *err)
     spk_build *b = &p->build;
     SPK_TRY(spk_target_make(&p->target, &p->o, err));
     SPK_TRY(spk_build_init(b, &p->plan, err));
-    b->reading = (spk_reading){.src_fd = p->src_fd, .src = p->src, .follow = p->o.follow_symlinks != 0};
+    b->reading = (spk_reading){
+        .src_fd = p->src_fd, .src = p->src, .follow = p->o.follow_symlinks != 0, .archive = p->in.archive};
     b->work_fd = p->target.work;
     b->work_name = p->target.work_name;
     SPK_TRY(spk_resume(b, &p->target, &p->digest, err));
@@ -137,14 +155,29 @@ static spk_status publish(packing *p, spk_error *err)
     return SPK_OK;
 }
 
+/* A finished dataset may lie where nothing can be written; that is told once something is to be. */
+static spk_status lock(packing *p, spk_error *err)
+{
+    bool any = false;
+    SPK_TRY(spk_existing_manifests(&p->target, &any, err));
+    if (p->o.dry_run)
+        return SPK_OK;
+    spk_status status = spk_target_lock(&p->target, &p->unlocked);
+    if (status < 0 && (status == SPK_E_BUSY || !any || p->o.force)) {
+        if (err)
+            *err = p->unlocked;
+        return status;
+    }
+    return SPK_OK;
+}
+
 static spk_status run(packing *p, const char *dst, spk_error *err)
 {
     bool ready = false;
     SPK_TRY(open_source(p, err));
     SPK_TRY(spk_target_find(&p->target, dst, p->src_fd, p->src, err));
     SPK_TRY(spk_target_find_splits(&p->target, &p->o, err));
-    if (!p->o.dry_run)
-        SPK_TRY(spk_target_lock(&p->target, err));
+    SPK_TRY(lock(p, err));
     SPK_TRY(scan(p, err));
     SPK_TRY(look_first(p, &ready, err));
     if (ready)

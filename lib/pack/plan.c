@@ -2,7 +2,6 @@
  * shares. */
 #include "pack/plan.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +15,25 @@
 /* A shard is closed when the sample list of its index is estimated above this: many tiny files with long paths. */
 #define LIST_BYTES_MAX (64u << 20)
 
+/* Runs once or twice per sample, where snprintf would show. */
+static void put_label(char out[16], uint32_t label)
+{
+    char digits[10];
+    unsigned n = 0;
+    do
+        digits[n++] = (char)('0' + label % 10);
+    while ((label /= 10) > 0);
+    for (unsigned i = 0; i < n; i++)
+        out[i] = digits[n - 1 - i];
+    out[n] = '\0';
+}
+
 void spk_pack_plan_members_begin(spk_pack_plan_members *m, const spk_pack_plan *plan, uint32_t sample)
 {
     const spk_input_sample *s = &plan->in->samples[sample];
     *m = (spk_pack_plan_members){.plan = plan, .sample = s, .cls_due = s->label >= 0, .json_due = s->json != 0};
     if (m->cls_due)
-        snprintf(m->label, sizeof m->label, "%d", s->label);
+        put_label(m->label, (uint32_t)s->label);
 }
 
 bool spk_pack_plan_members_next(spk_pack_plan_members *m, spk_pack_plan_member *out)
@@ -236,14 +248,15 @@ out:
 static spk_status too_large(const spk_pack_plan *plan, uint32_t sample, const char *src, spk_error *err)
 {
     const spk_input *in = plan->in;
-    const char *path = spk_input_str(in, in->files[in->samples[sample].first].path);
     uint64_t sum = 0;
     spk_pack_plan_members m;
     spk_pack_plan_member one;
     for (spk_pack_plan_members_begin(&m, plan, sample); spk_pack_plan_members_next(&m, &one);)
         sum += one.size < UINT64_MAX >> 16 ? spk_tar_member_bytes(one.size) : UINT64_MAX >> 16;
-    return spk_error_set(err, SPK_E_LIMIT, "%s/%s: its sample has %llu bytes as a tar, at most %u are possible", src,
-                         path, (unsigned long long)sum, SPK_FRAME_CONTENT_MAX - SPK_TAR_END);
+    (void)spk_error_set(err, SPK_E_LIMIT, "its sample has %llu bytes as a tar, at most %u are possible",
+                        (unsigned long long)sum, SPK_FRAME_CONTENT_MAX - SPK_TAR_END);
+    spk_input_prefix(in, src, &in->files[in->samples[sample].first], err);
+    return SPK_E_LIMIT;
 }
 
 /* Totals of the split, and every sample's limits. */
@@ -266,9 +279,12 @@ static spk_status measure_files(spk_pack_plan *plan, const char *src, spk_error 
     bool all = plan->order_n == in->samples_n;
     for (uint32_t i = 0; i < plan->order_n; i++) {
         const spk_input_sample *s = &in->samples[all ? i : plan->order[i]];
-        if (s->files > SPK_MEMBERS_MAX - 2)
-            return spk_error_set(err, SPK_E_LIMIT, "%s/%s: its sample has %u files, at most %u are possible", src,
-                                 spk_input_str(in, in->files[s->first].path), s->files, SPK_MEMBERS_MAX - 2);
+        if (s->files > SPK_MEMBERS_MAX - 2) {
+            (void)spk_error_set(err, SPK_E_LIMIT, "its sample has %u files, at most %u are possible", s->files,
+                                SPK_MEMBERS_MAX - 2);
+            spk_input_prefix(in, src, &in->files[s->first], err);
+            return SPK_E_LIMIT;
+        }
         plan->files += s->files;
         for (uint32_t f = 0; f < s->files; f++)
             if (in->files[s->first + f].size > plan->largest_file)

@@ -96,7 +96,8 @@ bool spk_pack_plan_members_next(spk_pack_plan_members *m, spk_pack_plan_member *
  * compares. plan covers options, versions and input. */
 typedef struct spk_pack_plan_digest {
     uint8_t options[32];
-    uint8_t versions[32];
+    uint8_t versions[32];       /* without a check those of the image libraries do not count */
+    uint8_t versions_other[32]; /* if it were the other way round */
     uint8_t input[32];
     uint8_t stamps[32];
     uint8_t plan[32];

@@ -92,12 +92,12 @@ static void feed_options(feed *f, const spk_pack_options *o)
     }
 }
 
-static void feed_versions(feed *f, const spk_pack_options *o)
+static void feed_versions(feed *f, bool checked)
 {
     feed_text(f, "shardpack 1.0");
     feed_text(f, spk_version());
     feed_text(f, spk_zstd_version());
-    if (o->check != SPK_CHECK_NONE) {
+    if (checked) {
         feed_text(f, spk_jpeg_version());
         feed_text(f, spk_png_version());
     }
@@ -135,13 +135,17 @@ spk_status spk_pack_plan_digest_make(spk_pack_plan_digest *out, const spk_input 
     spk_sha256_init(f.h);
     feed_options(&f, o);
     feed_end(&f, out->options);
-    feed_versions(&f, o);
+    feed_versions(&f, o->check != SPK_CHECK_NONE);
     feed_end(&f, out->versions);
+    feed_versions(&f, o->check == SPK_CHECK_NONE);
+    feed_end(&f, out->versions_other);
     feed_input(&f, in);
     feed_end(&f, out->input);
     for (size_t i = 0; i < in->samples_n; i++)
         for (uint32_t k = 0; k < in->samples[i].files; k++)
-            feed_u64(&f, (uint64_t)in->files[in->samples[i].first + k].stamp);
+            feed_u64(&f, (uint64_t)spk_input_stamp(in, &in->files[in->samples[i].first + k]));
+    if (in->archive)
+        feed_u64(&f, in->archive->size);
     feed_end(&f, out->stamps);
     feed_bytes(&f, out->options, sizeof out->options);
     feed_bytes(&f, out->versions, sizeof out->versions);

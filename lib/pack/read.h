@@ -1,5 +1,6 @@
-/* Reading a source file while packing: it must still be what the scan saw. Errors name SRC/path: CHANGED if the file
- * vanished, is no regular file any more, has another size, or was written to since; else what the system says. */
+/* Reading a source file while packing: it must still be what the scan saw. Errors name SRC/path (archives: SRC:
+ * member): CHANGED if the file vanished, is no regular file any more, has another size, or was written to since; else
+ * what the system says. */
 #ifndef SPK_PACK_READ_H
 #define SPK_PACK_READ_H
 
@@ -8,9 +9,10 @@
 #include "pack/input.h"
 
 typedef struct spk_reading {
-    int src_fd;      /* borrowed */
-    const char *src; /* for messages */
-    bool follow;     /* symbolic links */
+    int src_fd;                 /* borrowed */
+    const char *src;            /* for messages */
+    bool follow;                /* symbolic links */
+    const spk_archive *archive; /* src is this archive: files are pieces of it. NULL: a folder */
 } spk_reading;
 
 /* Reads the whole file into out, which has room for its scanned size and one more byte. */

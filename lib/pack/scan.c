@@ -1,212 +1,201 @@
-/* The folder walk. One folder is open at a time, by its path from the source, so depth costs no descriptors and no
- * recursion; folders still to do are kept as a stack of paths. The order in which a file system lists its entries does
- * not matter, because everything is sorted afterwards. Nothing is skipped in silence: what cannot be read is an error.
+/* The folder walk: walkers take folders from one stack and deliver what they find in batches. The order in which files
+ * are found depends on the file system and the threads; it does not matter, because everything is sorted afterwards.
  */
-#define _DEFAULT_SOURCE 1 /* d_type */
-
-#include "pack/scan.h"
-
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "base/error.h"
-#include "pack/filter.h"
 #include "pack/names.h"
+#include "pack/scan_walk.h"
+#include "pack/threads.h"
 
-typedef struct folder_id {
-    uint64_t dev, ino;
-} folder_id;
+#define WALKERS_MAX 16u       /* more only wait for each other */
+#define PROGRESS_NS 100000000 /* between two calls of the hook */
 
-/* What the stack holds behind a folder's path. */
-typedef struct frame {
-    uint32_t len;   /* of the path, without its NUL */
-    uint32_t depth; /* 0: the source itself */
-    uint32_t junk;  /* below __MACOSX */
-} frame;
-
-typedef struct walk {
-    spk_scan *s;
-    spk_buf stack;
-    folder_id *above; /* the folders that lead to the current one, by depth; kept when links are followed */
-    size_t above_cap;
-    char path[SPK_SCAN_PATH_MAX + 1];
-    size_t folder_n; /* bytes of the current folder's path in it, with its '/' */
-    frame now;
-    bool empty; /* nothing of use in the current folder so far */
-} walk;
-
-static spk_status push(walk *w, size_t n, uint32_t depth, bool junk, spk_error *err)
+/* The first error wins. Guarded by the lock. */
+static void stop(spk_walk *walk, spk_status status, const spk_error *error)
 {
-    frame f = {(uint32_t)n, depth, junk};
-    SPK_TRY(spk_buf_append(&w->stack, w->path, n, err));
-    return spk_buf_append(&w->stack, &f, sizeof f, err);
-}
-
-static void pop(walk *w)
-{
-    memcpy(&w->now, w->stack.data + w->stack.len - sizeof w->now, sizeof w->now);
-    w->stack.len -= sizeof w->now + w->now.len;
-    memcpy(w->path, w->stack.data + w->stack.len, w->now.len);
-    w->path[w->now.len] = '\0';
-}
-
-/* "SRC" or "SRC/path", for messages. */
-#define WHERE(w) (w)->s->src, (w)->path[0] ? "/" : "", (w)->path
-
-static spk_status check_folder(walk *w, int fd, spk_error *err)
-{
-    struct stat st;
-    size_t depth = w->now.depth;
-    if (fstat(fd, &st) < 0)
-        return spk_error_sys(err, errno, "%s%s%s", WHERE(w));
-    folder_id id = {(uint64_t)st.st_dev, (uint64_t)st.st_ino};
-    if (w->s->target_ino != 0 && id.dev == w->s->target_dev && id.ino == w->s->target_ino)
-        return spk_error_set(err, SPK_E_INVALID, "%s%s%s: DST lies inside SRC", WHERE(w));
-    if (!w->s->o->follow_symlinks)
-        return SPK_OK;
-    for (size_t i = 0; i < depth; i++)
-        if (w->above[i].dev == id.dev && w->above[i].ino == id.ino)
-            return spk_error_set(err, SPK_E_INVALID, "%s%s%s: symlink loop: leads back to a folder %zu levels above",
-                                 w->s->src, "/", w->path, depth - i);
-    SPK_TRY(spk_grow(&w->above, &w->above_cap, depth + 1, sizeof *w->above, err));
-    w->above[depth] = id;
-    return SPK_OK;
-}
-
-static spk_status take_folder(walk *w, const char *name, size_t n, spk_error *err)
-{
-    bool junk = w->now.junk || strcmp(name, "__MACOSX") == 0;
-    if (!junk && !spk_filter_folder(w->s->o, w->path, n, w->folder_n)) {
-        w->s->in->excluded++;
-        return SPK_OK;
+    if (!walk->stop) {
+        walk->status = status;
+        walk->error = *error;
     }
-    if (!junk && w->now.depth == 0) {
-        SPK_TRY(spk_grow(&w->s->classes, &w->s->classes_cap, w->s->classes_n + 1, sizeof *w->s->classes, err));
-        char *copy = strdup(name);
-        if (!copy)
-            return spk_error_nomem(err, n + 1);
-        w->s->classes[w->s->classes_n++] = copy;
-    }
-    w->empty = w->empty && junk;
-    return push(w, n, w->now.depth + 1, junk, err);
+    walk->stop = true;
+    pthread_cond_broadcast(&walk->more);
 }
 
-static spk_status take_file(walk *w, size_t n, const struct stat *st, spk_error *err)
+/* Guarded by the lock, as the one below. */
+static spk_status put_files(spk_walker *w, spk_error *err)
 {
-    if (!spk_filter_file(w->s->o, w->path, n, w->folder_n)) {
-        w->s->in->excluded++;
-        return SPK_OK;
-    }
-    w->empty = false;
-    SPK_TRY(spk_scan_add(w->s, w->path, n, st, err));
-    const spk_input *in = w->s->in;
-    if (w->now.depth == 0 && strcmp(spk_field_kind(in->fields[in->files[in->files_n - 1].field]), "image") == 0)
-        w->s->root_image = true;
-    return SPK_OK;
-}
-
-/* w->path holds the entry's path, n bytes. */
-static spk_status take_entry(walk *w, int fd, const struct dirent *e, size_t n, spk_error *err)
-{
-    struct stat st = {0};
-    bool follow = w->s->o->follow_symlinks && !w->now.junk;
-    if (e->d_type == DT_DIR)
-        return take_folder(w, e->d_name, n, err);
-    if (e->d_type != DT_UNKNOWN && (w->now.junk || spk_name_is_junk(e->d_name))) {
-        w->s->in->junk++;
-        return SPK_OK;
-    }
-    if (e->d_type != DT_REG && e->d_type != DT_UNKNOWN && !(e->d_type == DT_LNK && follow)) {
-        w->s->in->other_skipped++;
-        return SPK_OK;
-    }
-    if (fstatat(fd, e->d_name, &st, follow ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
-        return spk_error_sys(err, errno, "%s%s%s", WHERE(w));
-    if (S_ISDIR(st.st_mode))
-        return take_folder(w, e->d_name, n, err);
-    if (w->now.junk || spk_name_is_junk(e->d_name))
-        w->s->in->junk++;
-    else if (!S_ISREG(st.st_mode))
-        w->s->in->other_skipped++;
-    else
-        return take_file(w, n, &st, err);
-    return SPK_OK;
-}
-
-static spk_status join(walk *w, const char *name, size_t *out, spk_error *err)
-{
-    size_t n = strlen(name);
-    if (n > SPK_SCAN_PATH_MAX - w->folder_n) {
-        w->path[w->folder_n] = '\0';
-        return spk_error_set(err, SPK_E_LIMIT, "%s/%.200s...: path of %zu bytes: longer than the limit of %u",
-                             w->s->src, w->path, w->folder_n + n, SPK_SCAN_PATH_MAX);
-    }
-    memcpy(w->path + w->folder_n, name, n + 1);
-    *out = w->folder_n + n;
-    return SPK_OK;
-}
-
-static spk_status read_entries(walk *w, DIR *dir, spk_error *err)
-{
-    for (;;) {
+    spk_scan *s = w->walk->s;
+    const spk_input *in = s->in;
+    for (const uint8_t *p = w->files.data, *end = p ? p + w->files.len : p; p < end;) {
+        struct stat st;
         size_t n = 0;
-        errno = 0;
-        const struct dirent *e = readdir(dir);
-        if (!e && errno != 0) {
-            w->path[w->folder_n > 0 ? w->folder_n - 1 : 0] = '\0';
-            return spk_error_sys(err, errno, "%s%s%s", WHERE(w));
-        }
-        if (!e)
-            return SPK_OK;
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        SPK_TRY(spk_scan_tick(w->s, err));
-        SPK_TRY(join(w, e->d_name, &n, err));
-        SPK_TRY(take_entry(w, dirfd(dir), e, n, err));
+        memcpy(&st, p, sizeof st);
+        memcpy(&n, p + sizeof st, sizeof n);
+        p += sizeof st + sizeof n;
+        SPK_TRY(spk_scan_add(s, (const char *)p, n, &st, err));
+        p += n + 1;
+        if (w->now.depth == 0 && strcmp(spk_field_kind(in->fields[in->files[in->files_n - 1].field]), "image") == 0)
+            s->root_image = true;
     }
+    return SPK_OK;
 }
 
-static spk_status read_folder(walk *w, spk_error *err)
+static spk_status put_all(spk_walker *w, spk_error *err)
 {
-    int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (w->s->o->follow_symlinks ? 0 : O_NOFOLLOW);
-    int fd = openat(w->s->src_fd, w->path[0] ? w->path : ".", flags);
-    if (fd < 0)
-        return spk_error_sys(err, errno, "%s%s%s", WHERE(w));
-    spk_status status = check_folder(w, fd, err);
-    DIR *dir = status == SPK_OK ? fdopendir(fd) : NULL;
-    if (!dir) {
-        if (status == SPK_OK)
-            status = spk_error_sys(err, errno, "%s%s%s", WHERE(w));
-        close(fd);
-        return status;
-    }
-    w->folder_n = w->now.len;
-    if (w->folder_n > 0 && w->folder_n < SPK_SCAN_PATH_MAX)
-        w->path[w->folder_n++] = '/';
-    w->empty = true;
-    status = read_entries(w, dir, err);
-    w->s->in->empty_folders += status == SPK_OK && w->empty && !w->now.junk && w->now.depth > 0;
-    closedir(dir);
+    spk_input *in = w->walk->s->in;
+    SPK_TRY(put_files(w, err));
+    SPK_TRY(spk_buf_append(&w->walk->stack, w->folders.data, w->folders.len, err));
+    if (w->folders.len > 0)
+        pthread_cond_broadcast(&w->walk->more);
+    in->junk += w->junk;
+    in->other_skipped += w->other_skipped;
+    in->excluded += w->excluded;
+    in->excluded_folders += w->excluded_folders;
+    in->empty_folders += w->empty_folders;
+    return SPK_OK;
+}
+
+spk_status spk_walk_deliver(spk_walker *w, spk_error *err)
+{
+    pthread_mutex_lock(&w->walk->lock);
+    spk_status status = w->walk->stop ? SPK_E_CANCELLED : put_all(w, err);
+    pthread_mutex_unlock(&w->walk->lock);
+    w->files.len = w->folders.len = 0;
+    w->found = 0;
+    w->junk = w->other_skipped = w->excluded = w->excluded_folders = w->empty_folders = 0;
     return status;
+}
+
+spk_status spk_walk_around(spk_walker *w, const struct stat *st, spk_error *err)
+{
+    pthread_mutex_lock(&w->walk->lock);
+    spk_status status = spk_scan_around(w->walk->s, w->path, w->now.len, st, err);
+    pthread_mutex_unlock(&w->walk->lock);
+    return status;
+}
+
+/* False when there is nothing left to read, or the walk stops. */
+static bool take(spk_walker *w)
+{
+    spk_walk *walk = w->walk;
+    pthread_mutex_lock(&walk->lock);
+    while (!walk->stop && walk->stack.len == 0 && walk->busy > 0)
+        pthread_cond_wait(&walk->more, &walk->lock);
+    bool took = !walk->stop && walk->stack.len > 0;
+    if (took) {
+        walk->busy++;
+        walk->stack.len -= sizeof w->now;
+        memcpy(&w->now, walk->stack.data + walk->stack.len, sizeof w->now);
+        walk->stack.len -= w->now.len;
+        memcpy(w->path, walk->stack.data + walk->stack.len, w->now.len);
+        w->path[w->now.len] = '\0';
+    }
+    pthread_mutex_unlock(&walk->lock);
+    return took;
+}
+
+static void *run(void *arg)
+{
+    spk_walker *w = arg;
+    spk_walk *walk = w->walk;
+    spk_error err;
+    spk_error_clear(&err);
+    while (take(w)) {
+        spk_status status = spk_walk_folder_read(w, &err);
+        pthread_mutex_lock(&walk->lock);
+        walk->busy--;
+        if (status < 0)
+            stop(walk, status, &err);
+        if (walk->busy == 0)
+            pthread_cond_broadcast(&walk->more);
+        pthread_mutex_unlock(&walk->lock);
+    }
+    pthread_mutex_lock(&walk->lock);
+    walk->running--;
+    pthread_cond_broadcast(&walk->ended);
+    pthread_mutex_unlock(&walk->lock);
+    return NULL;
+}
+
+/* Calls the hook until all walkers ended. */
+static void watch(spk_walk *walk)
+{
+    struct timespec at;
+    const spk_input_hooks *hooks = walk->s->hooks;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    pthread_mutex_lock(&walk->lock);
+    while (walk->running > 0) {
+        size_t files = walk->s->in->files_n;
+        pthread_mutex_unlock(&walk->lock);
+        bool cancelled = hooks && hooks->on_files && hooks->on_files(hooks->ctx, files) != 0;
+        pthread_mutex_lock(&walk->lock);
+        if (cancelled) {
+            spk_error error;
+            spk_error_clear(&error);
+            stop(walk, spk_error_set(&error, SPK_E_CANCELLED, "cancelled after %zu files", files), &error);
+        }
+        at.tv_nsec += PROGRESS_NS;
+        at.tv_sec += at.tv_nsec / 1000000000;
+        at.tv_nsec %= 1000000000;
+        for (int rc = 0; walk->running > 0 && rc != ETIMEDOUT;)
+            rc = pthread_cond_timedwait(&walk->ended, &walk->lock, &at);
+    }
+    pthread_mutex_unlock(&walk->lock);
+}
+
+static void walk_all(spk_walk *walk, spk_walker *walkers, unsigned n)
+{
+    unsigned started = 0;
+    for (unsigned i = 0; i < n; i++)
+        walkers[i].walk = walk;
+    pthread_mutex_lock(&walk->lock);
+    while (!walk->alone && started < n && spk_thread_start(&walkers[started].thread, run, &walkers[started]))
+        started++;
+    walk->running = started;
+    walk->alone = started == 0;
+    pthread_mutex_unlock(&walk->lock);
+    if (walk->alone) {
+        walk->running = 1;
+        (void)run(&walkers[0]);
+    }
+    watch(walk);
+    for (unsigned i = 0; i < started; i++)
+        pthread_join(walkers[i].thread, NULL);
 }
 
 spk_status spk_scan_tree(spk_scan *s, spk_error *err)
 {
-    walk *w = calloc(1, sizeof *w);
-    if (!w)
-        return spk_error_nomem(err, sizeof *w);
-    w->s = s;
-    spk_status status = push(w, 0, 0, false, err);
-    while (status == SPK_OK && w->stack.len > 0) {
-        pop(w);
-        status = read_folder(w, err);
+    spk_walk walk = {.s = s};
+    /* Along links, the way to a folder must be known, which only a walk in one order tells. */
+    unsigned n = s->o->jobs < 2 || s->o->follow_symlinks ? 1 : (unsigned)s->o->jobs;
+    n = n < WALKERS_MAX ? n : WALKERS_MAX;
+    spk_walker *walkers = calloc(n, sizeof *walkers);
+    if (!walkers)
+        return spk_error_nomem(err, n * sizeof *walkers);
+    walk.alone = n == 1;
+    spk_error_clear(&walk.error);
+    pthread_mutex_init(&walk.lock, NULL);
+    pthread_cond_init(&walk.more, NULL);
+    spk_cond_init_monotonic(&walk.ended);
+    spk_walk_folder top = {0};
+    walk.status = spk_buf_append(&walk.stack, &top, sizeof top, &walk.error);
+    if (walk.status == SPK_OK)
+        walk_all(&walk, walkers, n);
+    for (unsigned i = 0; i < n; i++) {
+        free(walkers[i].above);
+        spk_buf_free(&walkers[i].files);
+        spk_buf_free(&walkers[i].folders);
     }
-    spk_buf_free(&w->stack);
-    free(w->above);
-    free(w);
-    return status;
+    free(walkers);
+    spk_buf_free(&walk.stack);
+    pthread_cond_destroy(&walk.ended);
+    pthread_cond_destroy(&walk.more);
+    pthread_mutex_destroy(&walk.lock);
+    if (walk.status < 0 && err)
+        *err = walk.error;
+    return walk.status;
 }

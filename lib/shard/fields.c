@@ -53,6 +53,12 @@ static spk_status make_room(spk_fields *f, spk_error *err)
 
 spk_status spk_fields_number(spk_fields *f, const char *name, const char *encoding, uint32_t *out, spk_error *err)
 {
+    /* Most samples have the same fields in the same order, so the next number is a good guess. */
+    uint32_t guess = (size_t)f->last + 1 < f->n ? f->last + 1 : 0;
+    if (guess < f->n && strcmp(f->items[guess].name, name) == 0 && strcmp(f->items[guess].encoding, encoding) == 0) {
+        *out = f->last = guess;
+        return SPK_OK;
+    }
     SPK_TRY(make_room(f, err));
     size_t slot = slot_of(f, name, encoding);
     if (f->slots[slot] == 0) {
@@ -68,7 +74,7 @@ spk_status spk_fields_number(spk_fields *f, const char *name, const char *encodi
         f->items[f->n++] = item;
         f->slots[slot] = (uint32_t)f->n;
     }
-    *out = f->slots[slot] - 1;
+    *out = f->last = f->slots[slot] - 1;
     return SPK_OK;
 }
 

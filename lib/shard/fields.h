@@ -9,6 +9,7 @@ typedef struct spk_fields {
     spk_index_field *items;
     size_t n;
     size_t cap;
+    uint32_t last;   /* number given last */
     uint32_t *slots; /* open addressing: number + 1, 0 if empty */
     size_t slots_n;  /* power of two */
 } spk_fields;

@@ -1,5 +1,6 @@
 /* Samples in stored order over a run of shards, one frame in memory at a time: one read, one decompression into a
  * buffer that is used again, and samples that point into it. Confined. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,12 @@ static void go_to_next_shard(spk_reader *r)
     r->within = 0;
 }
 
+/* What trying again cannot change. */
+static bool is_content(spk_status st)
+{
+    return st == SPK_E_FORMAT || st == SPK_E_CHECKSUM || st == SPK_E_LIMIT || st == SPK_E_UNSUPPORTED;
+}
+
 /* Makes r->shard the shard that holds the next sample. */
 static spk_status find_shard(spk_reader *r, spk_error *err)
 {
@@ -82,7 +89,7 @@ static spk_status find_shard(spk_reader *r, spk_error *err)
         if (!r->shard) {
             r->held = 0;
             spk_status st = r->shards.get(r->shards.ctx, r->shard_number, &r->shard, err);
-            if (st == SPK_E_FORMAT || st == SPK_E_CHECKSUM)
+            if (is_content(st))
                 go_to_next_shard(r);
             if (st != SPK_OK) {
                 r->shard = NULL;
@@ -117,9 +124,13 @@ static spk_status hold_frame(spk_reader *r, spk_error *err)
         return SPK_OK;
     uint64_t f = spk_shard_frame_of(r->shard, r->within);
     r->held = 0;
-    SPK_TRY(make_buffer(r, r->shard->entries[f].content, err));
-    spk_status st = spk_shard_read_frame(r->shard, r->decoder, f, 0, &r->scratch, r->buffer, err);
-    if (st == SPK_E_FORMAT || st == SPK_E_CHECKSUM || st == SPK_E_LIMIT)
+    spk_status st = make_buffer(r, r->shard->entries[f].content, err);
+    if (st < 0) {
+        spk_error_prefix(err, "%s: frame %llu", r->shard->name, (unsigned long long)f);
+        return st;
+    }
+    st = spk_shard_read_frame(r->shard, r->decoder, f, 0, &r->scratch, r->buffer, err);
+    if (is_content(st))
         r->within = first[f + 1];
     if (st < 0)
         return st;

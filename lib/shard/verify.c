@@ -78,10 +78,13 @@ static spk_status verify_frame(struct verify *v, uint64_t f, spk_error *err)
     const spk_seek_entry *e = &v->shard->entries[f];
     uint8_t digest[SPK_SHA256_BYTES];
     v->compressed.len = 0;
-    SPK_TRY(spk_buf_reserve(&v->compressed, e->bytes, err));
-    SPK_TRY(make_out(v, e->content, err));
-    spk_sha256_init(v->sha);
-    spk_status st = read_hashed(v, v->shard->offsets[f], e->bytes, v->compressed.data, err);
+    spk_status st = spk_buf_reserve(&v->compressed, e->bytes, err);
+    if (st == SPK_OK)
+        st = make_out(v, e->content, err);
+    if (st == SPK_OK) {
+        spk_sha256_init(v->sha);
+        st = read_hashed(v, v->shard->offsets[f], e->bytes, v->compressed.data, err);
+    }
     if (st < 0) {
         spk_error_prefix(err, "%s: frame %llu", v->shard->name, (unsigned long long)f);
         return st;

@@ -57,12 +57,28 @@ def test_read_only_target(case):
     (case.dir / "set").mkdir()
     (case.dir / "set").chmod(0o555)
     case.refused("*set*: Permission denied", "pack", "--quiet", case.photos(), case.dir / "set", user=NOBODY)
+    up_to_date_where_read_only(case, case.dir / "set", user=NOBODY)
+
+
+def up_to_date_where_read_only(case, dataset, before=lambda: None, **options):
+    """Nothing is to be done in a finished dataset, so nothing has to be written there; splits too."""
+    splits = ["--split", "a=0.5,b=0.5"]
+    case.dir.chmod(0o755)
+    case.pack(case.photos(), dataset / "whole")
+    case.pack(case.photos(), dataset / "parts", *splits)
+    for folder in [dataset / "whole", dataset / "parts", *(dataset / "parts").glob("?")]:
+        folder.chmod(0o555)
+    before()
+    for extra, name in ([], "whole"), (splits, "parts"):
+        done = case.spk("pack", *extra, case.photos(), dataset / name, **options)
+        require(b": up to date, " in done.out, "%s", done.describe())
+        case.refused(f"*{name}*/.shardpack*: *", "pack", "--quiet", "--force", *extra, case.photos(), dataset / name, **options)
 
 
 def test_read_only_file_system(case):
     point = mount_small(case, "10m")
     try:
-        case.run("mount", "-o", "remount,ro", point, check=True)
+        up_to_date_where_read_only(case, point, lambda: case.run("mount", "-o", "remount,ro", point, check=True))
         case.refused("*small: cannot make a folder in it: Read-only file system", "pack", "--quiet", case.photos(), point / "set")
     finally:
         case.run("umount", point, check=True)

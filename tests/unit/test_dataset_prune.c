@@ -153,6 +153,96 @@ START_TEST(without_a_good_manifest_nothing_goes)
 }
 END_TEST
 
+static void make_folder(const char *name)
+{
+    char path[4200];
+    fixture_path(path, sizeof path, folder, name);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+}
+
+/* A dataset in a sub-folder, with an old shard beside it. */
+static void make_split(const char *name, const char *pack)
+{
+    static char path[4200];
+    char text[64], shard[128];
+    dataset_fixture split;
+    fixture_path(path, sizeof path, folder, name);
+    make_folder(name);
+    dataset_small(&split, path);
+    snprintf(text, sizeof text, "%s", pack);
+    split.m.pack = text;
+    dataset_manifest(&split);
+    dataset_free(&split);
+    snprintf(shard, sizeof shard, "%s/t-0badcafe-000000.tar.zst", name);
+    fixture_write(folder, shard, "old", 3);
+}
+
+START_TEST(a_folder_of_splits_is_pruned_whole)
+{
+    spk_prune_options options = {.size = sizeof options, .dry_run = 1, .on_file = on_file};
+    spk_prune_result result;
+    char path[4200];
+    const char *list = ".bad-files.tsv.part 3\n.shardpack/000003.done 3\n.shardpack/journal 3\n"
+                       "train/t-0badcafe-000000.tar.zst 3\nval/.shardpack/000000.part 3\n"
+                       "val/t-0badcafe-000000.tar.zst 3\n";
+    char *above = folder;
+    folder = check_temp_folder();
+    ck_fails(spk_prune(folder, NULL, NULL, &err), err, SPK_E_NOT_FOUND, folder);
+    make_split("other", "{\"plan\":\"0\"}");
+    make_split("renamed", "{\"split\":\"test\"}");
+    ck_fails(spk_prune(folder, NULL, NULL, &err), err, SPK_E_NOT_FOUND, folder);
+    make_split("val", "{\"split\":\"val\"}");
+    make_split("train", "{\"split\":\"train\"}");
+    make_folder("empty");
+    make_work_folder();
+    make_folder("val/.shardpack");
+    fixture_write(folder, "val/.shardpack/000000.part", "old", 3);
+    fixture_write(folder, ".shardpack/journal", "old", 3);
+    fixture_write(folder, ".shardpack/000003.done", "old", 3);
+    fixture_write(folder, ".bad-files.tsv.part", "old", 3);
+    fixture_write(folder, "bad-files.tsv", "mine", 4);
+    fixture_write(folder, "t-0badcafe-000000.tar.zst", "mine", 4);
+    for (int dry = 1; dry >= 0; dry--) {
+        options.dry_run = dry;
+        seen[0] = '\0';
+        ck_ok(spk_prune(folder, &options, &result, &err), err);
+        ck_assert_str_eq(seen, list);
+        ck_assert_uint_eq(result.files, 6);
+        ck_assert_uint_eq(result.bytes, 18);
+        ck_assert(exists("val/t-0badcafe-000000.tar.zst") == dry);
+    }
+    ck_assert(!exists(SPK_WORK_FOLDER));
+    ck_assert(!exists("val/.shardpack"));
+    ck_assert(exists("other/t-0badcafe-000000.tar.zst"));
+    ck_assert(exists("renamed/t-0badcafe-000000.tar.zst"));
+    ck_assert(exists("t-0badcafe-000000.tar.zst"));
+    ck_assert(exists("bad-files.tsv"));
+    fixture_path(path, sizeof path, folder, "val");
+    ck_ok(spk_verify(path, NULL, NULL, &err), err);
+    check_remove_tree(folder);
+    folder = above;
+}
+END_TEST
+
+START_TEST(splits_are_left_alone_while_a_packer_works)
+{
+    int lock = -1;
+    char *above = folder;
+    folder = check_temp_folder();
+    make_split("train", "{\"split\":\"train\"}");
+    int fd = open(folder, O_RDONLY | O_DIRECTORY);
+    ck_ok(spk_work_lock(fd, folder, &lock, &err), err);
+    ck_fails(spk_prune(folder, NULL, NULL, &err), err, SPK_E_BUSY, "another process");
+    ck_assert(exists("train/t-0badcafe-000000.tar.zst"));
+    close(lock);
+    close(fd);
+    fixture_write(folder, "train/manifest.json", "{}", 2);
+    ck_fails(spk_prune(folder, NULL, NULL, &err), err, SPK_E_FORMAT, "train/manifest.json: not a shardpack manifest");
+    check_remove_tree(folder);
+    folder = above;
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("dataset/prune");
@@ -163,6 +253,8 @@ static Suite *suite(void)
     tcase_add_test(c, a_work_folder_that_is_a_link_is_refused);
     tcase_add_test(c, nothing_goes_while_a_packer_works);
     tcase_add_test(c, without_a_good_manifest_nothing_goes);
+    tcase_add_test(c, a_folder_of_splits_is_pruned_whole);
+    tcase_add_test(c, splits_are_left_alone_while_a_packer_works);
     suite_add_tcase(s, c);
     return s;
 }

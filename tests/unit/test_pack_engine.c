@@ -5,7 +5,13 @@
 
 #include "pack/read.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 START_TEST(jobs_do_not_change_the_bytes)
 {
@@ -248,6 +254,50 @@ START_TEST(source_files_that_change)
 }
 END_TEST
 
+/* From here on the kernel seems to lack openat2(2). */
+static void hide_openat2(void)
+{
+    struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                                 BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {.len = 4, .filter = code};
+    ck_assert_int_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        fprintf(stderr, "no seccomp: the way without openat2 is not tested\n");
+}
+
+START_TEST(links_on_the_way_are_refused)
+{
+    spk_error err;
+    char data[64], *long_name = calloc(300, 1);
+    put_file("src/a/b/f", "0123456789", 10);
+    put_file("src/f", "0123456789", 10);
+    ck_assert_int_eq(symlink("a", in_dir("src/link")), 0);
+    ck_assert_int_eq(symlink("b", in_dir("src/a/link")), 0);
+    snprintf(long_name, 300, "%0280d/f", 0);
+    spk_input_file file = {.size = 10, .stamp = INT64_MAX};
+    spk_reading reading = {.src_fd = open(in_dir("src"), O_RDONLY | O_DIRECTORY), .src = "S"};
+    for (int i = 0; i < 2; i++) {
+        uint8_t *out = (uint8_t *)data;
+        ck_ok(spk_read_whole(&reading, "f", &file, out, &err), err);
+        ck_ok(spk_read_whole(&reading, "a/b/f", &file, out, &err), err);
+        ck_fails(spk_read_whole(&reading, "link/b/f", &file, out, &err), err, SPK_E_CHANGED,
+                 "S/link/b/f: changed while packing: now a symbolic link, or in a folder that is one");
+        ck_fails(spk_read_whole(&reading, "a/link/f", &file, out, &err), err, SPK_E_CHANGED, "a folder that is one");
+        ck_fails(spk_read_whole(&reading, "f/b/f", &file, out, &err), err, SPK_E_CHANGED, "Not a directory");
+        ck_fails(spk_read_whole(&reading, "a/c/f", &file, out, &err), err, SPK_E_CHANGED, "vanished while packing");
+        ck_fails(spk_read_whole(&reading, long_name, &file, out, &err), err, SPK_E_IO, "File name too long");
+        reading.follow = true;
+        ck_ok(spk_read_whole(&reading, "link/link/f", &file, out, &err), err);
+        reading.follow = false;
+        hide_openat2();
+    }
+    close(reading.src_fd);
+    free(long_name);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("pack_engine");
@@ -263,6 +313,7 @@ static Suite *suite(void)
     tcase_add_test(t, places_that_are_refused);
     tcase_add_test(t, cancelled_without_a_trace);
     tcase_add_test(t, source_files_that_change);
+    tcase_add_test(t, links_on_the_way_are_refused);
     suite_add_tcase(s, t);
     return s;
 }

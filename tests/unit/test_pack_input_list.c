@@ -90,13 +90,17 @@ START_TEST(bad_rows_are_named)
 {
     ck_fails(scan("l.csv", "path\n../x.jpg\n"), err, SPK_E_FORMAT,
              "l.csv: row 2: path \"../x.jpg\": leaves the source folder");
+    ck_fails(scan("l.csv", "path\nd/../../x.jpg\n"), err, SPK_E_FORMAT, "\"d/../../x.jpg\": leaves the source folder");
+    ck_fails(scan("l.csv", "path\nd/../d/b.jpg\n"), err, SPK_E_FORMAT,
+             "l.csv: row 2: path \"d/../d/b.jpg\": has a \"..\" component");
     ck_fails(scan("l.csv", "path\n/x.jpg\n"), err, SPK_E_FORMAT, "l.csv: row 2: path \"/x.jpg\": absolute");
     ck_fails(scan("l.csv", "path,label\n,1\n"), err, SPK_E_FORMAT, "l.csv: row 2: path \"\": empty");
     ck_fails(scan("l.csv", "path\n./\n"), err, SPK_E_FORMAT, "names the source folder itself");
     ck_fails(scan("l.csv", "path\na.jpg\nnope.jpg\n"), err, SPK_E_NOT_FOUND,
              "l.csv: row 3: path \"nope.jpg\": No such file or directory");
     ck_fails(scan("l.csv", "path\nd\n"), err, SPK_E_INVALID, "l.csv: row 2: path \"d\": is a folder");
-    ck_fails(scan("l.csv", "path\na.jpg\n.//a.jpg\n"), err, SPK_E_FORMAT, "l.csv: row 3: path \"a.jpg\": named before");
+    ck_fails(scan("l.csv", "path\nd/b.jpg\n\na.jpg\n.//a.jpg\n"), err, SPK_E_FORMAT,
+             "l.csv: row 5: path \"a.jpg\": named before, in row 4");
     ck_fails(scan("l.csv", "path,label\na.jpg,cat\nd/b.jpg,3\n"), err, SPK_E_FORMAT,
              "l.csv: row 3: the label is a number, that of row 2 is a name");
     ck_fails(scan("l.csv", "path,x\nc.json,3\n"), err, SPK_E_FORMAT, "l.csv: row 2: path \"c.json\": the row itself");
@@ -128,6 +132,21 @@ START_TEST(links_need_the_option)
     ck_fails(scan("l.csv", "path\nl.jpg\n"), err, SPK_E_INVALID, "path \"l.jpg\": is a symlink");
     o.follow_symlinks = 1;
     ck_ok(scan("l.csv", "path\nl.jpg\n"), err);
+    o.follow_symlinks = 0;
+    snprintf(path, sizeof path, "%s/d/deep", root);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    put("d/deep/c.jpg", "");
+    snprintf(path, sizeof path, "%s/e", root);
+    ck_assert_int_eq(symlink("d", path), 0);
+    ck_fails(scan("l.csv", "path\nd/b.jpg\ne/deep/c.jpg\n"), err, SPK_E_INVALID,
+             "l.csv: row 3: path \"e/deep/c.jpg\": \"e\" is a symlink, and --follow-symlinks is not given");
+    snprintf(path, sizeof path, "%s/d/f", root);
+    ck_assert_int_eq(symlink("deep", path), 0);
+    ck_fails(scan("l.csv", "path\nd/f/c.jpg\n"), err, SPK_E_INVALID, "row 2: path \"d/f/c.jpg\": \"d/f\" is a symlink");
+    ck_fails(scan("l.csv", "path\na.jpg/c.jpg\n"), err, SPK_E_NOT_FOUND,
+             "row 2: path \"a.jpg/c.jpg\": Not a directory");
+    o.follow_symlinks = 1;
+    ck_ok(scan("l.csv", "path\ne/deep/c.jpg\nd/f/c.jpg\n"), err);
 }
 END_TEST
 

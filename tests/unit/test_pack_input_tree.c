@@ -19,6 +19,13 @@ static void setup(void)
     spk_error_clear(&err);
 }
 
+/* The same with folders read side by side. */
+static void setup_walkers(void)
+{
+    setup();
+    o.jobs = 3;
+}
+
 static void teardown(void)
 {
     spk_input_free(&in);
@@ -238,7 +245,8 @@ START_TEST(filters_and_limit)
     o.exclude_count = 2;
     ck_ok(scan(), err);
     ck_assert_str_eq(samples(), "a/2#0=jpg,txt;b/3#1=jpg;");
-    ck_assert_uint_eq(in.excluded, 2);
+    ck_assert_uint_eq(in.excluded, 1);
+    ck_assert_uint_eq(in.excluded_folders, 1);
     o.exclude_count = 0;
     o.limit = 1;
     ck_ok(scan(), err);
@@ -277,7 +285,7 @@ START_TEST(a_file_beyond_the_limit)
     snprintf(path, sizeof path, "%s/big.bin", root);
     ck_assert_int_eq(truncate(path, 8589934593), 0);
     ck_fails(scan(), err, SPK_E_LIMIT,
-             "big.bin: 8589934593 bytes: larger than the limit of 1073740288 bytes for one sample");
+             "SRC/big.bin: 8589934593 bytes: larger than the limit of 1073740288 bytes for one sample");
     ck_assert_int_eq(truncate(path, 1073740288), 0);
     ck_ok(scan(), err);
     put("big.txt", "");
@@ -375,11 +383,10 @@ START_TEST(many_files_come_out_in_order)
 }
 END_TEST
 
-static Suite *suite(void)
+static void add_all(Suite *s, const char *name, void (*before)(void))
 {
-    Suite *s = suite_create("pack/input: trees");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
+    TCase *t = tcase_create(name);
+    tcase_add_checked_fixture(t, before, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, class_tree);
     tcase_add_test(t, an_image_on_top_means_no_classes);
@@ -400,6 +407,13 @@ static Suite *suite(void)
     tcase_add_test(t, the_hook_cancels);
     tcase_add_test(t, many_files_come_out_in_order);
     suite_add_tcase(s, t);
+}
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("pack/input: trees");
+    add_all(s, "alone", setup);
+    add_all(s, "walkers", setup_walkers);
     return s;
 }
 

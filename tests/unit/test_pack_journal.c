@@ -187,6 +187,15 @@ START_TEST(another_plan_is_refused)
     write_journal(fd, sizes);
     memset(d.options, 2, sizeof d.options);
     ck_fails(open_it(&j, fd, &d, false, &s, &fresh, &err), err, SPK_E_CHANGED, "(3 shards done; changed: options)");
+    memset(d.versions, 2, sizeof d.versions);
+    memset(d.versions_other, 2, sizeof d.versions_other);
+    ck_fails(open_it(&j, fd, &d, false, &s, &fresh, &err), err, SPK_E_CHANGED, "changed: options, versions)");
+    memset(d.input, 2, sizeof d.input);
+    ck_fails(open_it(&j, fd, &d, false, &s, &fresh, &err), err, SPK_E_CHANGED, "changed: options, versions, files)");
+    d = digest_of(1); /* --check is an option, although it decides whether the versions of the decoders count */
+    memset(d.options, 2, sizeof d.options);
+    memset(d.versions, 2, sizeof d.versions);
+    ck_fails(open_it(&j, fd, &d, false, &s, &fresh, &err), err, SPK_E_CHANGED, "changed: options)");
     d = digest_of(1);
     memset(d.stamps, 2, sizeof d.stamps);
     ck_fails(open_it(&j, fd, &d, false, &s, &fresh, &err), err, SPK_E_CHANGED, "changed: times of files)");

@@ -361,6 +361,11 @@ START_TEST(digests_tell_what_changed)
     ck_assert_mem_ne(base.options, other.options, 32);
     ck_assert_mem_eq(base.input, other.input, 32);
     ck_assert_mem_ne(base.plan, other.plan, 32);
+    spk_pack_options unchecked = settle((spk_pack_options){.check = SPK_CHECK_NONE});
+    ck_ok(spk_pack_plan_digest_make(&other, &in, &unchecked, &err), err);
+    ck_assert_mem_ne(base.versions, other.versions, 32);
+    ck_assert_mem_eq(base.versions, other.versions_other, 32);
+    ck_assert_mem_eq(base.versions_other, other.versions, 32);
     in.files[4].stamp++;
     ck_ok(spk_pack_plan_digest_make(&other, &in, &o, &err), err);
     ck_assert_mem_ne(base.stamps, other.stamps, 32);

@@ -8,6 +8,7 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <xxhash.h>
 
 static int stop_at_publish(void *user, const spk_pack_progress *p)
 {
@@ -17,7 +18,8 @@ static int stop_at_publish(void *user, const spk_pack_progress *p)
     return 0;
 }
 
-/* Runs a pack in a process of its own and kills it after `us`; true if it came to its end first. */
+/* Runs a pack in a process of its own and kills it after `us` (0: it kills itself); true if it came to its end first.
+ */
 static bool run_and_kill(const char *dst, spk_pack_options o, useconds_t us)
 {
     pid_t pid = fork();
@@ -27,8 +29,10 @@ static bool run_and_kill(const char *dst, spk_pack_options o, useconds_t us)
         spk_error err;
         _exit(pack(dst, o, &r, &err) == SPK_OK ? 0 : 1);
     }
-    usleep(us);
-    kill(pid, SIGKILL);
+    if (us > 0) {
+        usleep(us);
+        kill(pid, SIGKILL);
+    }
     int status = 0;
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert_msg(!WIFEXITED(status) || WEXITSTATUS(status) == 0, "the pack failed");
@@ -76,7 +80,7 @@ START_TEST(killed_before_publishing)
     ck_ok(pack("want", o, &r, &err), err);
     spk_pack_options stop = o;
     stop.on_progress = stop_at_publish;
-    ck_assert(!run_and_kill("got", stop, 10000000));
+    ck_assert(!run_and_kill("got", stop, 0));
     ck_assert(!exists("got/manifest.json"));
     /* as if it had been killed with one shard moved, one lost, one cut and a partial one left */
     snprintf(final, sizeof final, "got/shard-%.8s-000000.tar.zst", r.fingerprint);
@@ -92,6 +96,58 @@ START_TEST(killed_before_publishing)
 }
 END_TEST
 
+/* The last byte but three lies in the seek table, whose digest the journal has. */
+static void flip_byte(const char *name)
+{
+    FILE *f = fopen(in_dir(name), "r+b");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fseek(f, -3, SEEK_END), 0);
+    int c = fgetc(f);
+    ck_assert_int_eq(fseek(f, -3, SEEK_END), 0);
+    ck_assert_int_eq(fputc(c ^ 1, f), c ^ 1);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* What a run notes in its journal before it moves the first shard. */
+static void note_publishing(const char *dst, const char *fingerprint)
+{
+    char line[128], name[64];
+    int n = snprintf(line, sizeof line, "publish\t0\t%s", fingerprint);
+    snprintf(name, sizeof name, "%s/.shardpack/journal", dst);
+    FILE *f = fopen(in_dir(name), "a");
+    ck_assert_ptr_nonnull(f);
+    fprintf(f, "%s\t%016llx\n", line, (unsigned long long)XXH64(line, (size_t)n, 0));
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(damaged_between_runs)
+{
+    spk_error err;
+    spk_pack_result r;
+    char final[256];
+    put_tree(3, 30, 3000);
+    spk_pack_options o = {.shard_size = 12000, .jobs = 2}, stop = o;
+    ck_ok(pack("want", o, &r, &err), err);
+    uint64_t shards = r.shards;
+    snprintf(final, sizeof final, "got/shard-%.8s-000000.tar.zst", r.fingerprint);
+    stop.on_progress = stop_at_publish;
+    ck_assert(!run_and_kill("got", stop, 0));
+    /* publishing began, and the moved file is not the one that was moved */
+    note_publishing("got", r.fingerprint);
+    ck_assert_int_eq(rename(in_dir("got/.shardpack/000000.done"), in_dir(final)), 0);
+    flip_byte(final);
+    ck_fails(pack("got", o, &r, &err), err, SPK_E_EXISTS, "-000000.tar.zst: exists with other contents");
+    ck_assert_ptr_nonnull(strstr(err.text, "got/shard-"));
+    ck_assert_int_eq(truncate(in_dir(final), 100), 0);
+    ck_fails(pack("got", o, &r, &err), err, SPK_E_EXISTS, "-000000.tar.zst: exists with other contents");
+    ck_assert_int_eq(unlink(in_dir(final)), 0);
+    flip_byte("got/.shardpack/000001.done");
+    ck_ok(pack("got", o, &r, &err), err);
+    ck_assert_uint_eq(r.shards_resumed, shards - 2);
+    same_tree("want", "got");
+}
+END_TEST
+
 START_TEST(another_run_is_refused)
 {
     spk_error err;
@@ -99,10 +155,14 @@ START_TEST(another_run_is_refused)
     put_tree(3, 30, 3000);
     spk_pack_options o = {.shard_size = 12000, .jobs = 2}, stop = o, other = o;
     stop.on_progress = stop_at_publish;
-    ck_assert(!run_and_kill("got", stop, 10000000));
+    ck_assert(!run_and_kill("got", stop, 0));
     other.seed = 1;
     ck_fails(pack("got", other, &r, &err), err, SPK_E_CHANGED, "changed: options); --force discards it");
+    other = o;
+    other.check = SPK_CHECK_NONE;
+    ck_fails(pack("got", other, &r, &err), err, SPK_E_CHANGED, "changed: options)");
     put_noise("src/c00/new.gif", 100, 1, true);
+    ck_fails(pack("got", other, &r, &err), err, SPK_E_CHANGED, "changed: options, files)");
     ck_fails(pack("got", o, &r, &err), err, SPK_E_CHANGED, "changed: files)");
     o.force = 1;
     ck_ok(pack("got", o, &r, &err), err);
@@ -142,6 +202,35 @@ START_TEST(up_to_date_or_beside)
     sound("out", 30);
     put_noise("src/c00/000.gif", 0, 77, true); /* the same size, written to since */
     ck_fails(pack("out", o, &r, &err), err, SPK_E_EXISTS, "--force packs anew");
+}
+END_TEST
+
+/* What is refused leaves nothing of its own behind. */
+START_TEST(refused_leaves_nothing)
+{
+    spk_error err;
+    spk_pack_result r;
+    spk_split splits[] = {{"train", 0.7}, {"val", 0.3}};
+    put_tree(3, 30, 300);
+    spk_pack_options plain = {.jobs = 2}, o = {.jobs = 2, .splits = splits, .split_count = 2}, other = o;
+    ck_ok(pack("out", o, &r, &err), err);
+    ck_ok(pack("want", o, &r, &err), err);
+    other.seed = 9;
+    ck_fails(pack("out", other, &r, &err), err, SPK_E_EXISTS, "out/train: already holds a dataset");
+    same_tree("want", "out");
+    other.dry_run = 1;
+    ck_fails(pack("out", other, &r, &err), err, SPK_E_EXISTS, "out/train: already holds a dataset");
+    same_tree("want", "out");
+    put_file("src/c00/000.jpg", "no image", 8);
+    ck_assert_int_eq(mkdir(in_dir("empty"), 0777), 0);
+    ck_fails(pack("empty", plain, &r, &err), err, SPK_E_FORMAT, "src/c00/000.jpg");
+    ck_assert_int_eq(rmdir(in_dir("empty")), 0);
+    ck_fails(pack("fresh", plain, &r, &err), err, SPK_E_FORMAT, "src/c00/000.jpg");
+    ck_assert(!exists("fresh"));
+    put_file("taken/val", "a file where a folder is to be", 30);
+    ck_fails(pack("taken", o, &r, &err), err, SPK_E_NOT_FOUND, "taken/val: Not a directory");
+    ck_assert(!exists("taken/train"));
+    ck_assert(!exists("taken/.shardpack"));
 }
 END_TEST
 
@@ -192,8 +281,10 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, killed_at_any_moment);
     tcase_add_test(t, killed_before_publishing);
+    tcase_add_test(t, damaged_between_runs);
     tcase_add_test(t, another_run_is_refused);
     tcase_add_test(t, up_to_date_or_beside);
+    tcase_add_test(t, refused_leaves_nothing);
     tcase_add_test(t, no_space_left);
     tcase_add_test(t, locked_target_is_busy);
     suite_add_tcase(s, t);

@@ -141,7 +141,8 @@ typedef struct spk_prune_result {
     uint64_t bytes;
 } spk_prune_result;
 
-/* Removes from a dataset's folder the shards, shard tables and abandoned work files that its manifest does not name.
+/* Removes from a dataset's folder the shards, shard tables and abandoned work files that its manifest does not name. A
+ * folder whose sub-folders are the splits of one packing is pruned with all of them.
  * Only files with names that shardpack gives are touched. BUSY while a packer works on the folder. */
 SPK_API SPK_CHECK spk_status spk_prune(const char *path, const spk_prune_options *options, spk_prune_result *result,
                                        spk_error *err);

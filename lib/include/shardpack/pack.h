@@ -89,19 +89,21 @@ typedef struct spk_pack_result {
     uint64_t bytes_out; /* shard bytes */
     uint64_t bad;       /* bad files found (also listed in DST/bad-files.tsv) */
     uint64_t bad_skipped_samples;
-    uint64_t junk;           /* system junk files skipped */
-    uint64_t other_skipped;  /* sockets, devices, and links not followed */
-    uint64_t excluded;       /* by include and exclude */
-    uint64_t shards_resumed; /* taken over from an interrupted run */
-    int up_to_date;          /* nonzero: the target already held exactly this; nothing was done */
+    uint64_t junk;             /* system junk files skipped */
+    uint64_t other_skipped;    /* sockets, devices, and links not followed */
+    uint64_t excluded;         /* files, by include and exclude */
+    uint64_t excluded_folders; /* by exclude, whatever is in them; in an archive their files count one by one */
+    uint64_t shards_resumed;   /* taken over from an interrupted run */
+    int up_to_date;            /* nonzero: the target already held exactly this; nothing was done */
     int reserved;
     char fingerprint[65]; /* of the dataset; of the first split if there are several; empty on dry_run */
 } spk_pack_result;
 
-/* Packs the folder src into the folder dst (made if missing; its parent must exist). Atomic: dst's manifest names the
- * old dataset or the new one. After any error or kill, the same call again goes on where it stopped. Errors: NOT_FOUND,
- * INVALID, IO, PERMISSION, FORMAT (bad image with SPK_ON_BAD_FAIL, bad list), CHANGED, EXISTS, BUSY, LIMIT, CANCELLED,
- * NOMEM. *result is filled as far as things went, also on error. */
+/* Packs the folder src, or the tar archive src as if it were unpacked, into the folder dst (made if missing; its parent
+ * must exist). Atomic: dst's manifest names the old dataset or the new one. After any error or kill, the same call
+ * again goes on where it stopped. Errors: NOT_FOUND, INVALID, IO, PERMISSION, FORMAT (bad image with SPK_ON_BAD_FAIL,
+ * bad list, damaged archive), UNSUPPORTED (compressed archive), CHANGED, EXISTS, BUSY, LIMIT, CANCELLED, NOMEM. *result
+ * is filled as far as things went, also on error. */
 SPK_API SPK_CHECK spk_status spk_pack(const char *src, const char *dst, const spk_pack_options *options,
                                       spk_pack_result *result, spk_error *err);
 

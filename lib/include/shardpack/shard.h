@@ -88,8 +88,8 @@ SPK_API SPK_CHECK spk_status spk_shard_find(const spk_shard *shard, const char *
 /* A reader on one shard, positioned before sample `first` (0 to samples). The shard is borrowed and must outlive it. */
 SPK_API SPK_CHECK spk_status spk_reader_open_shard(spk_reader **out, const spk_shard *shard, uint64_t first,
                                                    spk_error *err);
-/* The next sample in stored order; SPK_END after the last one. After a FORMAT or CHECKSUM error the next call goes on
- * behind the frame that failed. */
+/* The next sample in stored order; SPK_END after the last one. After a FORMAT, CHECKSUM, LIMIT or UNSUPPORTED error the
+ * next call goes on behind the sample, frame or shard that failed; any other error may come again. */
 SPK_API SPK_CHECK spk_status spk_reader_next(spk_reader *reader, const spk_sample **out, spk_error *err);
 /* Moves to before sample `number`; the next spk_reader_next reads it. A frame already held is not read again. */
 SPK_API SPK_CHECK spk_status spk_reader_seek(spk_reader *reader, uint64_t number, spk_error *err);
