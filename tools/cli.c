@@ -12,6 +12,8 @@
 
 #include "out.h"
 
+#define TEXT_MAX (2 * SPK_ERROR_TEXT) /* of a message, before its escapes */
+
 static volatile sig_atomic_t caught_signal;
 static int line_open;
 
@@ -29,11 +31,34 @@ void cli_set_line_open(int open)
 
 static void say(const char *before, const char *format, va_list args, const char *after) CLI_PRINTF(2, 0);
 
+/* Cuts a message that is too long in its middle: the object stands in front, the cause at the end. */
+static void cut_middle(char *text, size_t max)
+{
+    size_t n = strlen(text), head = max / 2, tail = max - head - 4, from = n - tail;
+    if (n < max)
+        return;
+    while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80)
+        head--;
+    while (from < n && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from++;
+    memcpy(text + head, "...", 3);
+    memmove(text + head + 3, text + from, n - from + 1);
+}
+
 static void say(const char *before, const char *format, va_list args, const char *after)
 {
-    char text[2 * SPK_ERROR_TEXT], safe[4 * SPK_ERROR_TEXT];
-    vsnprintf(text, sizeof text, format, args);
+    char fixed[TEXT_MAX], safe[4 * TEXT_MAX], *text = fixed, *grown = NULL;
+    va_list again;
+    va_copy(again, args);
+    int n = vsnprintf(fixed, sizeof fixed, format, args);
+    if (n >= (int)sizeof fixed && (grown = malloc((size_t)n + 1))) { /* an operand may have any length */
+        vsnprintf(grown, (size_t)n + 1, format, again);
+        text = grown;
+    }
+    va_end(again);
+    cut_middle(text, TEXT_MAX);
     out_escape(safe, sizeof safe, text);
+    free(grown);
     if (line_open)
         fputs("\r\033[K", stderr);
     line_open = 0;

@@ -7,6 +7,7 @@
 
 extern const tool_info tool; /* main.c */
 
+extern const command cmd_bench;
 extern const command cmd_cat;
 extern const command cmd_export;
 extern const command cmd_extract;
@@ -15,6 +16,7 @@ extern const command cmd_info;
 extern const command cmd_ls;
 extern const command cmd_pack;
 extern const command cmd_prune;
+extern const command cmd_stream;
 extern const command cmd_verify;
 
 /* Row of the table with this name, or NULL. */

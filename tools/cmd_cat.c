@@ -39,7 +39,8 @@ static int is_binary(const void *data, size_t n)
 {
     const unsigned char *s = data;
     for (size_t i = 0; i < n; i++)
-        if ((s[i] < 0x20 && !strchr("\t\n\r\f", s[i])) || s[i] == 0 || s[i] == 0x7f)
+        if ((s[i] < 0x20 && !strchr("\t\n\r\f", s[i])) || s[i] == 0 || s[i] == 0x7f ||
+            (s[i] == 0xc2 && i + 1 < n && s[i + 1] >= 0x80 && s[i + 1] < 0xa0)) /* C1 in UTF-8 */
             return 1;
     return 0;
 }

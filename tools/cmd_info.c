@@ -8,8 +8,6 @@
 #include "cmd_info.h"
 #include "out.h"
 
-#define LABELS_MAX (UINT64_C(1) << 24) /* larger numbers are no class labels */
-
 typedef struct info_values {
     int classes;
     int json;
@@ -48,7 +46,7 @@ static int64_t parse_label(const spk_field *f)
             return -1;
         n = n * 10 + (uint64_t)(s[i] - '0');
     }
-    return n < LABELS_MAX ? (int64_t)n : -1;
+    return n < INFO_LABELS_MAX ? (int64_t)n : -1;
 }
 
 static int count_label(label_counts *l, size_t label)
@@ -69,9 +67,13 @@ static int count_label(label_counts *l, size_t label)
 static int count_sample(label_counts *l, const spk_sample *sample)
 {
     for (size_t i = 0; i < sample->field_count; i++) {
-        int64_t label = strcmp(sample->fields[i].name, "cls") == 0 ? parse_label(&sample->fields[i]) : -1;
+        if (strcmp(sample->fields[i].name, "cls") != 0)
+            continue;
+        int64_t label = parse_label(&sample->fields[i]);
         if (label >= 0)
             return count_label(l, (size_t)label);
+        l->others++;
+        return CLI_OK;
     }
     l->without++;
     return CLI_OK;
@@ -123,14 +125,16 @@ static void add_labels(json_t *o, const label_counts *l, size_t classes)
 {
     if (!l->counts)
         return;
-    json_t *list = json_array();
+    json_t *list = json_array(), *zero = json_integer(0); /* one for all: most of a sparse table */
     size_t n = l->size; /* room grows ahead of need: leave out what no sample and no class has */
     while (n > classes && l->counts[n - 1] == 0)
         n--;
     for (size_t i = 0; i < n || i < classes; i++)
-        json_array_append_new(list, json_integer(i < n ? (json_int_t)l->counts[i] : 0));
+        json_array_append_new(list, i < n && l->counts[i] ? json_integer((json_int_t)l->counts[i]) : json_incref(zero));
+    json_decref(zero);
     json_object_set_new(o, "label_samples", list);
     out_json_count(o, "unlabelled", l->without);
+    out_json_count(o, "other_labels", l->others);
 }
 
 static int show_dataset(const target *t, const label_counts *l, int json)

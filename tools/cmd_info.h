@@ -6,11 +6,14 @@
 
 #include "target.h"
 
+#define INFO_LABELS_MAX (1u << 22) /* bounds the table, whatever a label says */
+
 /* Samples per label, from the labels themselves. */
 typedef struct label_counts {
     uint64_t *counts; /* NULL: not counted */
     size_t size;      /* labels 0 to size - 1 */
     uint64_t without; /* samples without a label */
+    uint64_t others;  /* samples with a label that is no number below INFO_LABELS_MAX */
 } label_counts;
 
 void info_print_dataset(const target *t, const json_t *manifest, const label_counts *labels);

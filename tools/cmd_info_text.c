@@ -1,4 +1,5 @@
 /* What shardpack info prints for people. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd_info.h"
@@ -49,7 +50,9 @@ static void print_fields(const json_t *fields)
     {
         print_name(i ? "" : "fields");
         out_name(stdout, text_of(f, "name"));
-        printf("  %s%sin %s\n", text_of(f, "kind"), json_object_get(f, "kind") ? ", " : "",
+        fputs("  ", stdout);
+        out_name(stdout, text_of(f, "kind")); /* any text: later versions may have other kinds */
+        printf("%sin %s\n", json_object_get(f, "kind") ? ", " : "",
                out_plural(a, sizeof a, count_of(f, "samples"), "sample", NULL));
     }
 }
@@ -87,6 +90,9 @@ static void print_class_counts(const target *t, const label_counts *l)
     }
     if (l->without)
         printf("%12s  %10s  without a label\n", "-", out_count(a, sizeof a, l->without));
+    if (l->others)
+        printf("%12s  %10s  with other labels than 0 to %u\n", "-", out_count(a, sizeof a, l->others),
+               INFO_LABELS_MAX - 1);
 }
 
 static void print_range(const json_t *images, const char *key, uint64_t count)
@@ -135,6 +141,15 @@ static void print_images(const json_t *images)
     print_histogram(json_object_get(images, "longer_side"));
 }
 
+/* A number, an array, true, false or null as JSON. Its strings are a stranger's: nothing that a terminal obeys. */
+static void print_value(const json_t *v)
+{
+    char *text = json_dumps(v, JSON_COMPACT | JSON_ENCODE_ANY);
+    for (const char *p = text; p && *p;)
+        p += out_safe_char(stdout, p);
+    free(text);
+}
+
 /* Options and versions, whatever the packer recorded; objects in it as NAME.MEMBER. */
 static void print_settings(const json_t *object, const char *prefix, int *first)
 {
@@ -155,7 +170,7 @@ static void print_settings(const json_t *object, const char *prefix, int *first)
         if (json_is_string(v))
             out_name(stdout, json_string_value(v));
         else
-            json_dumpf(v, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
+            print_value(v);
         putchar('\n');
     }
 }

@@ -18,7 +18,9 @@ static const opt_conflict conflicts[] = {
 };
 
 static const operand operands[] = {
-    {.name = "SRC", .help = "Folder with the files to pack.", .complete = COMPLETE_FOLDER},
+    {.name = "SRC",
+     .help = "Folder with the files to pack, or a tar archive of it (not compressed).",
+     .complete = COMPLETE_FILE},
     {.name = "DST",
      .help = "Folder of the dataset; made if it is missing. It must not lie inside of SRC.",
      .complete = COMPLETE_FOLDER},
@@ -27,6 +29,7 @@ static const operand operands[] = {
 
 static const example examples[] = {
     {"shardpack pack photos/ photos.shards", "Pack a folder with one sub-folder per class."},
+    {"shardpack pack ILSVRC2012_img_train.tar imagenet", "Pack ImageNet as it ships, a tar with a tar per class."},
     {"shardpack pack --split train=0.9,val=0.1 photos/ out", "Make two datasets, out/train and out/val."},
     {"shardpack pack --list captions.csv --on-bad skip images/ out",
      "Pack the files that a list names, with its captions, and leave out what cannot be decoded."},
@@ -87,6 +90,8 @@ static int check_values(const opts *o)
         return cli_usage("pack", "--check=none and --on-bad exclude each other: without a check no file is bad");
     if (v->prefix && v->prefix[strspn(v->prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
         return cli_usage("pack", "--prefix %s: only the characters A-Z a-z 0-9 _ are possible", v->prefix);
+    if (v->prefix && strlen(v->prefix) > PACK_NAME_MAX)
+        return cli_usage("pack", "--prefix %s: longer than %d characters", v->prefix, PACK_NAME_MAX);
     return CLI_OK;
 }
 
@@ -175,7 +180,7 @@ static void init(void *values)
 
 const command cmd_pack = {
     .name = "pack",
-    .summary = "pack a folder of files into a dataset",
+    .summary = "pack a folder or tar archive into a dataset",
     .synopsis = "[OPTION]... SRC DST",
     .description =
         "Packs the files below SRC. Files that differ only in their extension are one sample, so an image, its caption "
@@ -184,6 +189,8 @@ const command cmd_pack = {
         "The same files, options and versions give the same bytes, whatever --jobs. A run that was interrupted goes on "
         "where it stopped when the same command is given again. A finished dataset is replaced in one step; its old "
         "shards stay until \"shardpack prune\".\n\n"
+        "A tar archive is packed as if it were unpacked, without unpacking it. A .tar inside of it, as in ImageNet's "
+        "ILSVRC2012_img_train.tar, is a folder of that name.\n\n"
         "Each image is decoded to see that it is sound; see --check and --on-bad.",
     .options = pack_options,
     .conflicts = conflicts,

@@ -23,6 +23,8 @@ typedef struct pack_values {
 
 enum { FRAMES_MANY, FRAMES_SINGLE };
 
+#define PACK_NAME_MAX 64 /* characters of a prefix, or of a split's name */
+
 typedef struct pack_job {
     const char *src, *dst;
     const pack_values *values;

@@ -191,9 +191,14 @@ int pack_parse_splits(char *text, spk_split *out, char *why, size_t why_size)
             snprintf(why, why_size, "a name has only the characters a-z 0-9 _ and, not first, -");
             return -1;
         }
+        if (strlen(item) > PACK_NAME_MAX) {
+            snprintf(why, why_size, "a name has at most %d characters", PACK_NAME_MAX);
+            return -1;
+        }
         out[n].name = item;
         out[n].share = strtod(eq + 1, &end);
-        if (!strchr("0123456789.", eq[1]) || *end || end == eq + 1 || !(out[n].share > 0 && out[n].share <= 1)) {
+        if (!strchr("0123456789.", eq[1]) || strpbrk(eq + 1, "xX") || *end || end == eq + 1 ||
+            !(out[n].share > 0 && out[n].share <= 1)) {
             snprintf(why, why_size, "the share of %s must be above 0 and at most 1", item);
             return -1;
         }

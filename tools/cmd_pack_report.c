@@ -36,18 +36,12 @@ static int print_json(const pack_job *job, const spk_pack_result *r)
         {"junk", r->junk},
         {"other_skipped", r->other_skipped},
         {"excluded", r->excluded},
+        {"excluded_folders", r->excluded_folders},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         out_json_count(o, counts[i].name, counts[i].n);
     json_object_set_new(o, "seconds", json_real(job->seconds));
     return out_json(o);
-}
-
-static char *bad_list_path(const pack_job *job, size_t split, char *buf, size_t size)
-{
-    const char *name = split < job->options->split_count ? job->options->splits[split].name : NULL;
-    snprintf(buf, size, "%s/%s%sbad-files.tsv", job->dst, name ? name : "", name ? "/" : "");
-    return buf;
 }
 
 /* One row of bad-files.tsv: path, what was done, why. */
@@ -69,7 +63,7 @@ static void print_bad(const pack_job *job, const spk_pack_result *r)
 {
     line t;
     char path[4096], *row = NULL;
-    size_t room = 0, splits = job->options->split_count ? job->options->split_count : 1;
+    size_t room = 0;
     uint64_t left = job->values->verbose ? UINT64_MAX : REASONS_SHOWN;
     printf("  %s", out_plural(t.a, sizeof t.a, r->bad, "bad file", NULL));
     if (r->bad_skipped_samples)
@@ -77,21 +71,19 @@ static void print_bad(const pack_job *job, const spk_pack_result *r)
     else if (job->values->on_bad == SPK_ON_BAD_KEEP)
         printf(", kept");
     printf(":\n");
-    for (size_t i = 0; i < splits; i++) {
-        FILE *f = fopen(bad_list_path(job, i, path, sizeof path), "re");
-        while (f && left && getline(&row, &room, f) > 0) {
-            if (*row == '#')
-                continue;
-            print_bad_row(row);
-            left--;
-        }
-        if (f) {
-            printf("    %s ", left || r->bad <= REASONS_SHOWN ? "listed in" : "all of them:");
-            out_name(stdout, path);
-            putchar('\n');
-            fclose(f);
-        }
+    snprintf(path, sizeof path, "%s/bad-files.tsv", job->dst); /* one list, whatever the splits */
+    FILE *f = fopen(path, "re");
+    while (f && left && getline(&row, &room, f) > 0) {
+        if (*row == '#')
+            continue;
+        print_bad_row(row);
+        left--;
     }
+    if (f)
+        fclose(f);
+    printf("    %s ", r->bad <= REASONS_SHOWN || job->values->verbose ? "listed in" : "all of them:");
+    out_name(stdout, path);
+    putchar('\n');
     free(row);
 }
 
@@ -112,6 +104,11 @@ static void print_skipped(const spk_pack_result *r)
     }
     if (r->excluded) {
         printf("%s%s", sep, out_plural(t.c, sizeof t.c, r->excluded, "file not selected", "files not selected"));
+        sep = ", ";
+    }
+    if (r->excluded_folders) {
+        printf("%s%s", sep,
+               out_plural(t.d, sizeof t.d, r->excluded_folders, "folder not selected", "folders not selected"));
         sep = ", ";
     }
     if (sep[0] == ',')

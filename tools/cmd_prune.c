@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "cmd.h"
 #include "out.h"
+#include "target.h"
 
 typedef struct prune_values {
     int dry_run;
@@ -33,7 +34,9 @@ static const opt options[] = {
 static const opt_conflict conflicts[] = {{"json", "quiet"}, {"dry-run", "quiet"}, {0}};
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder of a dataset.", .complete = COMPLETE_FOLDER},
+    {.name = "DATASET",
+     .help = "Folder of a dataset, or of the datasets of pack --split.",
+     .complete = COMPLETE_FOLDER},
     {0},
 };
 
@@ -94,7 +97,8 @@ static int run(const opts *o)
     memset(&result, 0, sizeof result);
     spk_error_clear(&err);
     s.files = s.values->json ? json_array() : NULL;
-    int rc = spk_prune(o->operands[0], &p, &result, &err) < 0 ? cli_fail(&err, NULL) : print_totals(&s, &result);
+    int rc = spk_prune(o->operands[0], &p, &result, &err) < 0 ? target_fail(o->operands[0], &err)
+                                                              : print_totals(&s, &result);
     json_decref(s.files);
     return rc;
 }

@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "out.h"
 #include "progress.h"
+#include "target.h"
 
 typedef struct verify_values {
     uint64_t jobs;
@@ -116,7 +117,7 @@ static int run(const opts *o)
     spk_status st = spk_verify(o->operands[0], &options_, &result, &err);
     progress_end(&s.progress);
     if (st < 0)
-        return cli_fail(&err, NULL);
+        return target_fail(o->operands[0], &err);
     int rc = print_totals(v, &result, out_now() - started);
     return result.problems ? CLI_FAILED : rc;
 }

@@ -158,6 +158,13 @@ static int check_operands(const parser *p)
     }
     if (n > c->max_operands)
         return cli_usage(c->name, "unexpected operand %s", p->o->operands[c->max_operands]);
+    for (size_t i = 0; i < n; i++) { /* the unset variable of a script; the last row stands for all that follow */
+        const operand *row = c->operands;
+        for (size_t k = 0; k < i && row[1].name; k++)
+            row++;
+        if (!*p->o->operands[i])
+            return cli_usage(c->name, "%s is empty", row->name);
+    }
     return 0;
 }
 

@@ -145,7 +145,7 @@ static int store_double(const opt *r, const char *text, double *out)
     int64_t min;
     uint64_t max;
     bounds(r, &min, &max);
-    if (!strchr("0123456789.-", *text) || !*text)
+    if (!strchr("0123456789.-", *text) || !*text || strpbrk(text, "xX"))
         return -1;
     double v = strtod(text, &end);
     if (*end || !(v >= (double)min && v <= (double)max))

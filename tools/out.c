@@ -62,14 +62,20 @@ char *out_escape(char *buf, size_t size, const char *text)
     return buf;
 }
 
-void out_name(FILE *f, const char *text)
+size_t out_safe_char(FILE *f, const char *text)
 {
     char one[5];
+    size_t n = escape_one(one, text);
+    fputs(one, f);
+    return n;
+}
+
+void out_name(FILE *f, const char *text)
+{
     while (*text) {
         if (*text == '\\')
             putc('\\', f);
-        text += escape_one(one, text);
-        fputs(one, f);
+        text += out_safe_char(f, text);
     }
 }
 

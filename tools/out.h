@@ -12,6 +12,8 @@
 char *out_escape(char *buf, size_t size, const char *text);
 /* Writes a name from a data set in the same way, with each backslash doubled, so that it can be read back. */
 void out_name(FILE *f, const char *text);
+/* Writes the next character of text in the safe form of out_escape; returns how many bytes of text it took. */
+size_t out_safe_char(FILE *f, const char *text);
 /* Columns that UTF-8 text takes, one per character. */
 size_t out_columns(const char *text);
 

@@ -26,23 +26,41 @@ static int looks_like_shard(const char *path)
     return has_suffix(path, ".tar.zst");
 }
 
+static int has_manifest(const char *folder, const char *sub)
+{
+    char name[4096];
+    struct stat st;
+    int n = snprintf(name, sizeof name, "%s/%s/manifest.json", folder, sub);
+    return n < (int)sizeof name && stat(name, &st) == 0;
+}
+
 /* Names of sub-folders that hold a manifest, as splits do: for the message about a folder without one. */
 static void list_splits(const char *path, char *buf, size_t size)
 {
-    DIR *d = opendir(path);
+    struct dirent **found = NULL;
+    int n = has_manifest(path, ".") ? 0 : scandir(path, &found, NULL, alphasort);
     size_t used = 0;
     buf[0] = 0;
-    for (struct dirent *e; d && (e = readdir(d)) && used + 2 < size;) {
-        char name[4096];
-        struct stat st;
-        if (e->d_name[0] == '.' ||
-            snprintf(name, sizeof name, "%s/%s/manifest.json", path, e->d_name) >= (int)sizeof name)
-            continue;
-        if (stat(name, &st) == 0)
-            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", e->d_name);
+    for (int i = 0; i < n; i++) {
+        const char *sub = found[i]->d_name;
+        if (sub[0] != '.' && used + 2 < size && has_manifest(path, sub)) {
+            const char *what = used + strlen(sub) + 8 < size ? sub : "...";
+            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", what);
+            used = what == sub ? used : size;
+        }
+        free(found[i]);
     }
-    if (d)
-        closedir(d);
+    free(found);
+}
+
+int target_fail(const char *path, const spk_error *err)
+{
+    char splits[256] = "";
+    if (err->code == SPK_E_NOT_FOUND)
+        list_splits(path, splits, sizeof splits);
+    if (splits[0])
+        return cli_error("%s: holds no manifest.json itself, but these datasets: %s", path, splits);
+    return cli_fail(err, NULL);
 }
 
 int target_open_dataset(target *t, const char *path)
@@ -50,17 +68,11 @@ int target_open_dataset(target *t, const char *path)
     spk_error err;
     spk_dataset_options options = {.size = sizeof options};
     spk_dataset_stat st;
-    char splits[256];
     memset(t, 0, sizeof *t);
     t->path = path;
     spk_error_clear(&err);
-    if (spk_dataset_open(&t->dataset, path, &options, &err) < 0) {
-        if (err.code == SPK_E_NOT_FOUND)
-            list_splits(path, splits, sizeof splits);
-        if (err.code == SPK_E_NOT_FOUND && splits[0])
-            return cli_error("%s: holds no manifest.json itself, but these datasets: %s", path, splits);
-        return cli_fail(&err, NULL);
-    }
+    if (spk_dataset_open(&t->dataset, path, &options, &err) < 0)
+        return target_fail(path, &err);
     spk_dataset_get_stat(t->dataset, &st);
     t->samples = st.samples;
     t->shards = st.shards;

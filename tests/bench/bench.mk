@@ -7,12 +7,14 @@ $(BENCH_BIN): %: %.o $(LIB_A)
 	@$(if $(filter 1,$(V)),,echo "  LD    $@")
 	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS)
 
+include tests/bench/load/load.mk
+
 .PHONY: bench-programs
-bench-programs: $(TOOL) $(BENCH_BIN)
+bench-programs: $(TOOL) $(LIB_WORKER) $(BENCH_BIN) $(LOAD_BENCH_BIN)
 
 # Variables of the command line reach the program as environment.
 .PHONY: bench
-bench: ## speed and memory; ONLY=pack,verify CORPUS=folder ROUNDS=5 QUICK=1 STRICT=1 WORK=folder
+bench: ## speed and memory; ONLY=pack,load,peers CORPUS=folder ROUNDS=5 QUICK=1 STRICT=1 WORK=folder
 	@tests/setup.sh build test
 	@$(submake) bench-programs
 	@SHARDPACK=$(TOOL) BUILD_DIR=$(BUILD) tests/bench/run
