@@ -74,7 +74,7 @@ class Plan:
         return min(self.C, self.G - j * self.C)
 
     def permuted_spans(self):  # 4
-        target = max(2 * self.K, -(-self.N // (16 * self.lanes)))
+        target = max(-(-self.N // (16 * self.lanes)), min(4, max(1, self.N // 256)))
         spans, first = [], 0
         for n in self.shards:
             parts = max(1, (n + target // 2) // target) if n else 0

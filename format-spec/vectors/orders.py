@@ -60,7 +60,17 @@ ORDERS = [
     ("120", dict(batch=4, groups=1)),
     ("121", dict(batch=4, groups=1)),
     ("200", dict(batch=4, groups=1, buffer=16777216)),
-    # spans: pieces, whole shards, rounding of their number
+    # spans: single samples, their shortest length for more and more samples, then 16 a lane; whole shards, rounding
+    ("320", dict(batch=32)),
+    ("511", {}),
+    ("512", {}),
+    ("767", {}),
+    ("768", {}),
+    ("1023", {}),
+    ("700,0,3,321", dict(batch=32)),
+    ("700,0,3,321", dict(batch=32, buffer=1024)),
+    ("3072", {}),
+    ("3073", {}),
     ("500", dict(batch=4, groups=2, buffer=4)),
     ("11,12,13", dict(batch=4, groups=1, buffer=4)),
     ("20*50", {}),

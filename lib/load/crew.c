@@ -82,6 +82,17 @@ static spk_status wait_for_hello(spk_loader *l, spk_error *err)
     return lost->reason.code;
 }
 
+/* A crew that is not complete does not work at all: the next that is asked for begins with a new one. */
+static void lose_all(spk_loader *l, spk_status status)
+{
+    spk_error reason;
+    spk_error_clear(&reason);
+    (void)spk_error_set(&reason, status, "the workers could not be started");
+    for (uint32_t i = 0; i < l->workers_n; i++)
+        if (!l->workers[i].lost)
+            spk_crew_lose(l, &l->workers[i], &reason);
+}
+
 spk_status spk_crew_start(spk_loader *l, spk_error *err)
 {
     spk_status status = SPK_OK;
@@ -98,6 +109,8 @@ spk_status spk_crew_start(spk_loader *l, spk_error *err)
     if (status == SPK_OK)
         status = wait_for_hello(l, err);
     l->opening = false;
+    if (status < 0)
+        lose_all(l, status);
     return status;
 }
 
@@ -216,8 +229,8 @@ static void serve(spk_loader *l, spk_worker *w, const struct pollfd polls[2])
 void spk_crew_take(spk_loader *l)
 {
     char buffer[WHY_TEXT];
-    const char *why = NULL;
     for (uint32_t i = 0; i < l->workers_n; i++) {
+        const char *why = NULL;
         spk_worker *w = &l->workers[i];
         if (!w->lost && w->alive && !drain(l, w, false, &why, buffer))
             spk_crew_died(l, w, why);

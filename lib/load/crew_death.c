@@ -84,8 +84,10 @@ void spk_crew_died(spk_loader *l, spk_worker *w, const char *why)
         return;
     }
     w->false_starts = w->alive ? 0 : w->false_starts + 1;
+    /* A program that does not work ends by itself, or by another signal: it is not tried again while opening. */
+    bool killed = how.known && how.signalled && how.value == SIGKILL;
     bool hopeless = w->alive ? why != NULL || too_many_deaths(l, w, starved)
-                             : l->opening || why != NULL || w->false_starts >= FALSE_STARTS_MAX;
+                             : why != NULL || (l->opening && !killed) || w->false_starts >= FALSE_STARTS_MAX;
     if (hopeless) {
         give_up(l, w, what, why);
         return;

@@ -59,17 +59,18 @@ static spk_status set_options(spk_loader *l, const spk_loader_options *o, spk_er
     l->fixed_groups = o->lane_groups != 0;
     l->on_note = o->on_note;
     l->user = o->user;
-    l->workers_n = l->core->spec.workers;
-    l->ahead = l->workers_n > 0 ? prefetch + 1 : 1;
-    l->keep = l->workers_n > 0 && prefetch > 1 ? 2 : 1;
+    uint32_t workers = l->core->spec.workers;
+    l->ahead = workers > 0 ? prefetch + 1 : 1;
+    l->keep = workers > 0 && prefetch > 1 ? 2 : 1;
     l->substituted_noted = 1;
     SPK_TRY(spk_ring_init(&l->ring, spk_loader_slots(&l->core->spec, prefetch), err));
-    if (l->workers_n == 0)
+    if (workers == 0)
         return SPK_OK;
-    l->workers = calloc(l->workers_n, sizeof *l->workers);
-    l->polls = calloc(2 * (size_t)l->workers_n, sizeof *l->polls);
+    l->workers = calloc(workers, sizeof *l->workers);
+    l->polls = calloc(2 * (size_t)workers, sizeof *l->polls);
     if (!l->workers || !l->polls)
-        return spk_error_nomem(err, l->workers_n * sizeof *l->workers);
+        return spk_error_nomem(err, workers * sizeof *l->workers);
+    l->workers_n = workers; /* from here on they are there to be stopped */
     for (uint32_t i = 0; i < l->workers_n; i++)
         l->workers[i] = (spk_worker){.socket = -1, .process = {.pid = 0, .pidfd = -1}};
     return spk_worker_find(&l->program, o->worker_program, err);

@@ -106,7 +106,7 @@ static spk_status restart(spk_loader *l, const spk_plan_spec *plan, spk_error *e
 
 spk_status spk_loader_drop(spk_loader *l, const spk_plan_spec *plan, spk_error *err)
 {
-    bool lost = false;
+    bool lost = l->workers_n == 0 && !l->engine;
     spk_ring_abandon(&l->ring);
     spk_memory_want_from(&l->core->memory, l->ring.next);
     for (uint32_t i = 0; i < l->workers_n; i++)

@@ -63,7 +63,7 @@ static spk_status share_lanes(const spk_load_spec *spec, lane_share *out, spk_er
         return spk_error_nomem(err, (size_t)workers * sizeof *count);
     for (uint64_t a = 0; a < p->groups; a++)
         for (uint64_t j = first; j < last; j++)
-            count[(a * chunks + j) % workers]++;
+            count[spk_worker_of_lane(spec, a, j)]++;
     out->fewest = UINT64_MAX;
     for (uint64_t w = 0; w < workers; w++) {
         out->lanes += count[w];
@@ -138,7 +138,8 @@ spk_status spk_loader_estimate_memory(const spk_dataset *dataset, const spk_load
         out->shared_bytes = need.catalog + need.slots * need.slot_bytes;
         out->worker_bytes = need.worker_bytes;
         out->lanes = share.lanes;
-        out->shuffle_samples = share.lanes * (lane < spec->plan.buffer ? lane : spec->plan.buffer);
+        uint64_t held = share.lanes * (lane < spec->plan.buffer ? lane : spec->plan.buffer);
+        out->shuffle_samples = held < spec->samples ? held : spec->samples;
         out->shuffle_bytes = (uint64_t)((double)out->shuffle_samples * mean_sample(&stat));
         out->batches = spk_batches_left(spec, 0);
         out->workers = spec->workers;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/cpu.h"
 #include "base/error.h"
 
 #define PROGRAM "shardpack-worker"
@@ -134,7 +135,9 @@ spk_status spk_process_start(spk_process *out, const spk_spawn *how, spk_error *
     *out = (spk_process){.pid = 0, .pidfd = -1};
     snprintf(number, sizeof number, "%u", how->number);
     snprintf(trainer, sizeof trainer, "%ld", (long)getpid());
-    snprintf(watched, sizeof watched, "%d", how->trainer >= 0);
+    int flags =
+        (how->trainer >= 0 ? SPK_WORKER_WATCHES : 0) + (syscall(SYS_gettid) == getpid() ? SPK_WORKER_OF_MAIN : 0);
+    snprintf(watched, sizeof watched, "%d", flags);
     int e = posix_spawn_file_actions_init(&actions);
     if (e != 0)
         return spk_error_sys(err, e, "posix_spawn");
@@ -207,11 +210,12 @@ bool spk_process_wait(spk_process *p, int ms, spk_exit *how)
     if (p->pid <= 0)
         return true;
     struct pollfd watch = {.fd = p->pidfd, .events = POLLIN};
-    for (int waited = 0;; waited += 5) {
+    uint64_t start = spk_now_ns(); /* signals cut single waits short */
+    for (;;) {
         int ended = p->pidfd < 0 || poll(&watch, 1, 0) == 1;
         if (ended && reap(p, how) == 1)
             break;
-        if (waited >= ms)
+        if (spk_now_ns() - start >= (uint64_t)ms * 1000000u)
             return false;
         if (p->pidfd >= 0)
             (void)poll(&watch, 1, 5);

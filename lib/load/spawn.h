@@ -9,6 +9,12 @@
 /* Descriptors that a worker finds; nothing else is open in it but 0 to 2. */
 enum { SPK_WORKER_SOCKET = 3, SPK_WORKER_MEMORY = 4, SPK_WORKER_TRAINER = 5 };
 
+/* The worker's third argument, a sum of these. */
+enum {
+    SPK_WORKER_WATCHES = 1, /* SPK_WORKER_TRAINER is open */
+    SPK_WORKER_OF_MAIN = 2  /* the trainer's main thread has started it: they end together */
+};
+
 /* A child. pidfd is -1 where the kernel has none. */
 typedef struct spk_process {
     pid_t pid; /* 0: none */

@@ -49,14 +49,19 @@ static uint64_t chunk_end(const spk_plan *plan, uint64_t x)
     return start + min_u64((j + 1) * plan->spec.chunk, g);
 }
 
+uint32_t spk_worker_of_lane(const spk_load_spec *spec, uint64_t group, uint64_t chunk)
+{
+    uint64_t workers = spec->workers > 0 ? spec->workers : 1;
+    uint64_t per_batch = (spec->batch_size + (uint64_t)spec->plan.chunk - 1) / spec->plan.chunk;
+    return (uint32_t)((group * per_batch + chunk) % workers);
+}
+
 uint32_t spk_worker_of(const spk_load_spec *spec, const spk_plan *plan, spk_batch_range batch, uint64_t lane,
                        uint64_t x)
 {
     uint64_t workers = spec->workers > 0 ? spec->workers : 1;
-    if (plan->spec.shuffle) {
-        uint64_t per_batch = (spec->batch_size + (uint64_t)plan->spec.chunk - 1) / plan->spec.chunk;
-        return (uint32_t)((lane / plan->chunks * per_batch + lane % plan->chunks) % workers);
-    }
+    if (plan->spec.shuffle)
+        return spk_worker_of_lane(spec, lane / plan->chunks, lane % plan->chunks);
     uint64_t first = chunk_of(plan, batch.first), i = chunk_of(plan, x) - first;
     uint64_t n = chunk_of(plan, batch.first + batch.rows - 1) - first + 1;
     if (n >= workers)

@@ -16,6 +16,8 @@ typedef struct spk_task {
 uint64_t spk_batches_left(const spk_load_spec *spec, uint64_t from);
 /* This rank's part of the global batch that begins at position x. */
 spk_batch_range spk_batch_part(const spk_load_spec *spec, uint64_t x);
+/* Worker that owns lane (group, chunk). */
+uint32_t spk_worker_of_lane(const spk_load_spec *spec, uint64_t group, uint64_t chunk);
 /* Worker that owns a lane, or a chunk of positions without shuffling. */
 uint32_t spk_worker_of(const spk_load_spec *spec, const spk_plan *plan, spk_batch_range batch, uint64_t lane,
                        uint64_t x);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -48,7 +49,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "shardpack-worker: started by the shardpack library, not by hand\n");
         return 2;
     }
-    int watched = atoi(argv[3]);
+    int flags = atoi(argv[3]), watched = flags & SPK_WORKER_WATCHES;
+    /* Even a worker that is stopped ends so; but the signal comes when the *thread* ends that started it, and other
+     * threads than the main one may well do so before the trainer. The watch sees a trainer that is gone already. */
+    if (flags & SPK_WORKER_OF_MAIN)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     close_from(watched ? SPK_WORKER_TRAINER + 1 : SPK_WORKER_MEMORY + 1);
     if (fcntl(STDERR_FILENO, F_GETFD) < 0 && errno == EBADF) /* so that no shard gets the number of stderr */
         (void)open("/dev/null", O_WRONLY);

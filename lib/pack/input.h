@@ -1,5 +1,5 @@
 /* What is to be packed: files found by a folder walk or named by a list, then grouped into samples. Deterministic: the
- * result depends on names, sizes and list order only, never on directory order or locale. Single-threaded, no statics.
+ * result depends on names, sizes and list order only, never on directory order, locale or the number of threads.
  */
 #ifndef SPK_PACK_INPUT_H
 #define SPK_PACK_INPUT_H

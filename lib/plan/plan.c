@@ -83,6 +83,14 @@ static uint64_t span_parts(uint64_t count, uint64_t target)
     return parts < 1 ? 1 : parts;
 }
 
+/* Aimed length of a span: that of 16 spans a lane, but at least 4 samples; below 1,024 samples less, down to 1. */
+static uint64_t span_target(const spk_plan *p)
+{
+    uint64_t share = (p->samples + 16 * p->lanes - 1) / (16 * p->lanes), least = p->samples / 256;
+    least = least < 1 ? 1 : least > 4 ? 4 : least;
+    return share > least ? share : least;
+}
+
 static void permute_spans(spk_plan *p)
 {
     for (uint64_t i = p->spans_n; i > 1; i--) {
@@ -102,8 +110,7 @@ static void permute_spans(spk_plan *p)
 
 static spk_status make_spans(spk_plan *p, const uint64_t *first, uint64_t shards, spk_error *err)
 {
-    uint64_t share = (p->samples + 16 * p->lanes - 1) / (16 * p->lanes), least = 2 * (uint64_t)p->spec.buffer;
-    uint64_t target = share > least ? share : least, n = 0;
+    uint64_t target = span_target(p), n = 0;
 
     for (uint64_t s = 0; s < shards; s++)
         n += span_parts(first[s + 1] - first[s], target);

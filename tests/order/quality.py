@@ -3,10 +3,11 @@
 
     quality.py PLAN_DUMP [--seeds N]     PLAN_DUMP: the built tests/order/plan_dump
 
-50,000 samples of 100 classes in batches of 256: one shard, or 1,000 shards of 50; and, for the classes only, 1,000,000
-samples of 1,000 classes in 1,000 shards. Labels are those of a dataset packed in shuffled order (drawn at random over
-the stored order) and of one sorted by class. Figures are means over seeds, correlations the largest of them, and what
-follows ± is the standard deviation within an epoch.
+50,000 samples of 100 classes in batches of 256: one shard, or 1,000 shards of 50; for the classes only, 1,000,000
+samples of 1,000 classes in 1,000 shards; and, with default settings, one small shard (SMALL, 10 times as many seeds).
+Labels are those of a dataset packed in shuffled order (drawn at random over the stored order) and of one sorted by
+class. Figures are means over seeds, correlations the largest of them, and what follows ± is the standard deviation
+within an epoch.
 """
 import argparse
 import random
@@ -20,16 +21,16 @@ SHARDS = {"one shard": "50000", "1,000 shards": "1000*50"}
 SETTINGS = {
     "default: C 16, m 3, K 64": {},
     "C 16, m 3, K 1024": {"buffer": 1024},
-    "C 2, m 1, K 64": {"chunk": 2},
     "C 4, m 1, K 64": {"chunk": 4},
+    "C 2, m 1, K 64": {"chunk": 2},
     "C 1, m 1, K 64": {"chunk": 1},
-    "C 1, m 1, K 256": {"chunk": 1, "buffer": 256},
 }
+SMALL = ((320, 8, 32), (5_000, 100, 256))  # samples, classes, batch
 FULL = "full shuffle"
 
 
-def planned(program, shards, seed, epoch, setting):
-    words = dict(setting, shards=shards, batch=BATCH, seed=seed, epoch=epoch)
+def planned(program, shards, seed, epoch, setting, batch=BATCH):
+    words = dict(setting, shards=shards, batch=batch, seed=seed, epoch=epoch)
     raw = subprocess.run([program] + [f"{k}={v}" for k, v in words.items()], check=True, stdout=subprocess.PIPE).stdout
     order = list(struct.unpack(f"={len(raw) // 8}Q", raw))
     if sorted(order) != list(range(len(order))) or not order:
@@ -56,31 +57,31 @@ def spearman(a, b):
     return 1 - 6 * sum((x - y) ** 2 for x, y in zip(a, b)) / (n * (n * n - 1))
 
 
-def neighbours(at):
+def neighbours(at, batch=BATCH):
     """Share of stored neighbours that land in the same batch."""
-    return sum(a // BATCH == b // BATCH for a, b in zip(at, at[1:])) / (SAMPLES - 1)
+    return sum(a // batch == b // batch for a, b in zip(at, at[1:])) / (len(at) - 1)
 
 
-def mates(first, second_at):
+def mates(first, second_at, batch=BATCH):
     """Share of the pairs of a batch that share a batch in the other epoch too."""
     again = pairs = 0
-    for at in range(0, SAMPLES, BATCH):
-        batch, counts = first[at : at + BATCH], {}
-        for sample in batch:
-            there = second_at[sample] // BATCH
+    for at in range(0, len(first), batch):
+        here, counts = first[at : at + batch], {}
+        for sample in here:
+            there = second_at[sample] // batch
             counts[there] = counts.get(there, 0) + 1
         again += sum(n * (n - 1) for n in counts.values())
-        pairs += len(batch) * (len(batch) - 1)
+        pairs += len(here) * (len(here) - 1)
     return again / pairs
 
 
-def classes(order, number, seed):
+def classes(order, number, seed, batch=BATCH):
     """Distinct classes of each whole batch, for both kinds of labels; (name -> counts)."""
-    whole, by_class = len(order) // BATCH * BATCH, [i * number // len(order) for i in range(len(order))]
+    whole, by_class = len(order) // batch * batch, [i * number // len(order) for i in range(len(order))]
     drawn = list(by_class)
     random.Random(f"labels {seed}").shuffle(drawn)
     return {
-        name: [len({label[s] for s in order[at : at + BATCH]}) for at in range(0, whole, BATCH)]
+        name: [len({label[s] for s in order[at : at + batch]}) for at in range(0, whole, batch)]
         for name, label in (("shuffled", drawn), ("sorted", by_class))
     }
 
@@ -121,8 +122,8 @@ def order_row(pairs):
     )
 
 
-def class_row(orders, number):
-    counts = [classes(order, number, seed) for seed, order in enumerate(orders)]
+def class_row(orders, number, batch=BATCH):
+    counts = [classes(order, number, seed, batch) for seed, order in enumerate(orders)]
     cells = []
     for name in ("shuffled", "sorted"):
         per_seed = [c[name] for c in counts]
@@ -139,8 +140,8 @@ def table(heads, rows):
         print("| " + " | ".join(row) + " |", flush=True)
 
 
-def small(program, seeds):
-    """Rows of both tables for the small datasets."""
+def middling(program, seeds):
+    """Rows of both tables for 50,000 samples."""
     pairs = [(shuffled(SAMPLES, s, 0), shuffled(SAMPLES, s, 1)) for s in seeds]
     orders, labels = [[FULL] + order_row(pairs)], [[FULL] + class_row([p[0] for p in pairs], CLASSES)]
     for shards, text in SHARDS.items():
@@ -149,6 +150,19 @@ def small(program, seeds):
             orders.append([f"{shards}; {name}"] + order_row(pairs))
             labels.append([f"{shards}; {name}"] + class_row([p[0] for p in pairs], CLASSES))
     return orders, labels
+
+
+def small(program, seeds):
+    rows = []
+    for samples, number, batch in SMALL:
+        full = [[shuffled(samples, s, epoch) for epoch in (0, 1)] for s in seeds]
+        ours = [[planned(program, samples, s, epoch, {}, batch) for epoch in (0, 1)] for s in seeds]
+        for name, pairs in ((FULL, full), ("default", ours)):
+            near = statistics.mean(neighbours(positions(first), batch) for first, _ in pairs)
+            again = statistics.mean(mates(first, positions(second), batch) for first, second in pairs)
+            row = [f"{samples:,}, {number} classes, batches of {batch}; {name}", f"{near * 100:.2f} %", f"{again * 100:.2f} %"]
+            rows.append(row + class_row([p[0] for p in pairs], number, batch))
+    return rows
 
 
 def large(program, seed):
@@ -164,11 +178,13 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     seeds = range(1, options.seeds + 1)
-    orders, labels = small(options.program, seeds)
+    kinds = ["classes in a batch, packed shuffled", "classes in a batch, sorted"]
+    heads = ["samples", "stored neighbours in one batch", "batch mates meet again"]
+    table(heads + kinds, small(options.program, range(1, 10 * options.seeds + 1)))
+    orders, labels = middling(options.program, seeds)
     heads = ["two epochs", "epoch and stored order", "stored neighbours in one batch", "batch mates meet again"]
     heads.append("blocks")
     table(["50,000 samples"] + heads, orders)
-    kinds = ["classes in a batch, packed shuffled", "classes in a batch, sorted"]
     table(["50,000 samples, 100 classes"] + kinds, labels)
     table(["1,000,000 samples, 1,000 classes"] + kinds, large(options.program, seeds[0]))
 

@@ -382,6 +382,12 @@ START_TEST(hints_and_estimate)
     ck_assert_uint_gt(e.lanes, 0);
     ck_assert_uint_gt(e.shared_bytes, 6 * 4096);
     ck_assert_uint_gt(e.worker_bytes, 1000000);
+    ck_assert_uint_le(e.shuffle_samples, e.lanes * 5);
+    o.lane_groups = 40; /* more lanes than samples: no more is buffered than there is */
+    ck_ok(spk_loader_estimate_memory(ds, &o, &e, &err), err);
+    ck_assert_uint_gt(e.lanes, LOAD_SAMPLES);
+    ck_assert_uint_eq(e.shuffle_samples, LOAD_SAMPLES);
+    ck_assert_uint_gt(e.shuffle_bytes, 0);
 }
 END_TEST
 
