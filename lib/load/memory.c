@@ -42,6 +42,7 @@ spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const
     memset(out, 0, sizeof *out);
     SPK_TRY(names_bytes(dataset, spec->shards, folder, &names, err));
     out->protocol = SPK_PROTOCOL;
+    memcpy(out->version, SPK_VERSION_STRING, sizeof SPK_VERSION_STRING);
     out->slots = slots;
     out->slot_stride = spk_slot_stride(spec);
     bool fits = place(&end, 64, 1, sizeof *spec, &out->spec);
@@ -134,6 +135,10 @@ static spk_status check_head(const spk_shm_head *head, uint64_t bytes, spk_error
     if (head->protocol != SPK_PROTOCOL)
         return spk_error_set(err, SPK_E_UNSUPPORTED, "memory of protocol %08" PRIx32 ", this worker speaks %08x",
                              head->protocol, SPK_PROTOCOL);
+    if (strncmp(head->version, SPK_VERSION_STRING, sizeof head->version) != 0)
+        return spk_error_set(err, SPK_E_UNSUPPORTED,
+                             "memory of version %.*s, this worker is of version " SPK_VERSION_STRING,
+                             (int)sizeof head->version, head->version);
     if (head->bytes != bytes || head->activity_at > bytes || head->activity_at % SPK_SLOT_ALIGN != 0)
         return spk_error_set(err, SPK_E_FORMAT, "memory of %" PRIu64 " bytes, its head says %" PRIu64, bytes,
                              head->bytes);

@@ -1,5 +1,6 @@
 /* What trainer and workers share: the layout of the memfd and the packets on the socket. Both sides are the same build:
- * the worker refuses another SPK_PROTOCOL. All numbers in native order.
+ * the worker refuses another SPK_PROTOCOL, and another version of the library, whose order or pixels may be others (a
+ * trainer may run on while a new version is installed). All numbers in native order.
  *
  * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | names | activity | (page) slots | (page) arenas
  *
@@ -25,6 +26,7 @@ typedef struct spk_shm_shard {
 typedef struct spk_shm_head {
     uint32_t protocol;
     uint32_t slots;
+    char version[24];                           /* SPK_VERSION_STRING, padded with zeros */
     uint64_t spec, first_sample, shards, names; /* offsets in the memfd */
     uint64_t folder;                            /* offset in names: the dataset's folder or URL */
     uint64_t slots_at;                          /* slot s is at slots_at + s * slot_stride */
@@ -106,6 +108,7 @@ typedef struct spk_done_packet {
 /* A DONE without a substitution ends before its error records. */
 #define SPK_DONE_SHORT offsetof(spk_done_packet, error)
 
+static_assert(sizeof SPK_VERSION_STRING <= sizeof((spk_shm_head *)NULL)->version, "versions are short");
 static_assert(sizeof(spk_run_packet) == 40, "packets are fixed");
 static_assert(sizeof(spk_slot_control) == 64, "control blocks are fixed");
 

@@ -88,7 +88,7 @@ static inline uint64_t model_lane_of(const model_order *m, uint64_t x)
 /* Section 6: n inputs of a lane, reordered; out gets their numbers. */
 static inline void model_buffer(const model_inputs *in, uint64_t lane, uint64_t n, uint64_t *out)
 {
-    uint64_t *slot = calloc(in->buffer + 1, sizeof *slot), fill = 0, taken = 0;
+    uint64_t *slot = calloc(model_least(in->buffer, n) + 1, sizeof *slot), fill = 0, taken = 0;
     uint64_t k0 = in->buffer / 8 > 1 ? in->buffer / 8 : 1;
     while (fill < k0 && fill < n)
         slot[fill++] = taken++;

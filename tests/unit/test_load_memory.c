@@ -149,8 +149,11 @@ START_TEST(layout_and_catalog)
         ck_ok(spk_memory_map(&view, dup(m.fd), &err), err);
         check_catalog(&view, spec);
         spk_memory_free(&view);
-        ((spk_shm_head *)m.base)->protocol++;
         int fd = dup(m.fd);
+        ((spk_shm_head *)m.base)->version[0]++;
+        ck_fails(spk_memory_map(&view, fd, &err), err, SPK_E_UNSUPPORTED,
+                 "this worker is of version " SPK_VERSION_STRING);
+        ((spk_shm_head *)m.base)->protocol++;
         ck_fails(spk_memory_map(&view, fd, &err), err, SPK_E_UNSUPPORTED, "this worker speaks");
         close(fd);
         spk_memory_free(&m);
