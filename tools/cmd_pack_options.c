@@ -70,7 +70,8 @@ const opt pack_options[] = {
      AT(check),
      .def = "decode",
      .values = check_words,
-     .help = "How images are checked: decoded completely, by their header, or not at all."},
+     .help = "How JPEG and PNG images are checked: decoded completely, by their header, or not at all. Of other "
+             "image formats only the header is looked at."},
     {.name = "on-bad",
      .kind = OPT_ENUM,
      .arg = "WHAT",
@@ -131,7 +132,8 @@ const opt pack_options[] = {
      AT(frames),
      .def = "many",
      .values = frames_words,
-     .help = "Frames per shard; single is for readers that stop after the first, such as Python's tarfile."},
+     .help = "Frames per shard; single is for readers that stop after the first, such as Python 3.14's "
+             "tarfile in stream mode."},
     {.name = "level",
      .kind = OPT_INT,
      .arg = "N",

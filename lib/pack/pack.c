@@ -122,6 +122,21 @@ static void tell_resumed(packing *p)
     on_note(p, text);
 }
 
+/* Formats that the check knows by their header only. */
+static void tell_unchecked(packing *p)
+{
+    char text[160];
+    uint64_t other = 0;
+    for (size_t i = 0; i < p->plan.splits_n; i++)
+        other += p->build.splits[i].images.other;
+    if (other == 0)
+        return;
+    snprintf(text, sizeof text,
+             "images that are neither JPEG nor PNG: %llu; stored, not decoded, and not decoded by the loader",
+             (unsigned long long)other);
+    on_note(p, text);
+}
+
 static spk_status build(packing *p, spk_error *err)
 {
     spk_build *b = &p->build;
@@ -133,7 +148,9 @@ static spk_status build(packing *p, spk_error *err)
     b->work_name = p->target.work_name;
     SPK_TRY(spk_resume(b, &p->target, &p->digest, err));
     tell_resumed(p);
-    return spk_build_run(b, err);
+    SPK_TRY(spk_build_run(b, err));
+    tell_unchecked(p);
+    return SPK_OK;
 }
 
 static spk_status publish(packing *p, spk_error *err)
