@@ -137,7 +137,8 @@ SPK_API SPK_CHECK spk_status spk_loader_estimate_memory(const spk_dataset *datas
 /* The next batch; SPK_END once at the end of each epoch (the next call begins the next epoch). The batch is borrowed
  * until released. WORKER, FORMAT, CHECKSUM, IO errors end the epoch: every later call repeats the error. */
 SPK_API SPK_CHECK spk_status spk_loader_next(spk_loader *loader, spk_batch **out, spk_error *err);
-/* Gives a batch back; NULL is fine. Batches may be released in any order. */
+/* Gives a batch back; NULL is fine. Batches may be released in any order, each exactly once: the batch is gone after
+ * it. */
 SPK_API void spk_batch_release(spk_batch *batch);
 /* Ends the loader: stops workers, frees everything but batches still held. NULL is fine. */
 SPK_API void spk_loader_close(spk_loader *loader);
