@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 static const char *const column_names[SPK_TABLE_COLUMNS] = {"path",      "samples",      "frames",     "bytes",
                                                             "tar_bytes", "index_offset", "tail_sha256"};
@@ -44,27 +45,9 @@ static spk_status parse_number(const cell *c, int column, uint64_t min, uint64_t
     return SPK_OK;
 }
 
-/* Value of a hex digit and one; 0 for other bytes. */
-static const uint8_t hex_digits[256] = {
-    ['0'] = 1, ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
-    ['8'] = 9, ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-};
-
-/* spk_unhex for 32 bytes, by table and without a branch per digit: most of a table's text is digests. */
-static bool unhex_digest(uint8_t out[32], const char *text)
-{
-    unsigned bad = 0;
-    for (size_t i = 0; i < 32; i++) {
-        unsigned high = hex_digits[(unsigned char)text[2 * i]], low = hex_digits[(unsigned char)text[2 * i + 1]];
-        bad |= (high == 0) | (low == 0);
-        out[i] = (uint8_t)((high - 1) << 4 | (low - 1));
-    }
-    return !bad;
-}
-
 static spk_status parse_digest(const cell *c, int column, uint8_t out[32], spk_error *err)
 {
-    if (c->n != 64 || !unhex_digest(out, c->p))
+    if (!spk_unhex(out, SPK_SHA256_BYTES, c->p, c->n))
         return bad_cell(c, column, "is not 64 lower-case hex digits", err);
     return SPK_OK;
 }
