@@ -6,7 +6,7 @@
     epoch_order.py crop KEY=VALUE...        crop (left top width height) and flips of one delivery (12)
 
 Keys of order and batches: shards (samples per shard: "50000", "1000*50", "7,0,3*5"), batch (G), and seed, epoch, chunk
-(C), groups (m), buffer (K), echo (e), shuffle (1 or 0), from and count (positions; default all). batches has also
+(C), groups (m), buffer (K), span (d), echo (e), shuffle (1 or 0), from and count (positions; default all). batches has also
 world, rows (per rank and batch; batch is world * rows unless given), tail (drop, pad, keep), limit and start (x0).
 Keys of crop: seed, epoch, index, repeat, width, height, scale ("0.08,1"), ratio ("0.75,1.3333333333333333"), hflip,
 vflip. Needs Python 3.8 and nothing else. Memory: a table of spans, and K numbers for each lane in use.
@@ -48,9 +48,9 @@ def below(seed, epoch, domain, lane, step, bound):
 
 
 class Plan:
-    def __init__(self, shards, batch, seed=0, epoch=0, chunk=0, groups=0, buffer=0, echo=0, shuffle=1):
+    def __init__(self, shards, batch, seed=0, epoch=0, chunk=0, groups=0, buffer=0, span=0, echo=0, shuffle=1):
         self.shards, self.G, self.seed, self.epoch, self.shuffle = shards, batch, seed, epoch, shuffle
-        self.C, self.K, self.e = chunk or 16, buffer or 64, echo or 1
+        self.C, self.K, self.d, self.e = chunk or 16, buffer or 64, span or 4, echo or 1
         self.N = sum(shards)
         self.total = self.N * self.e
         if not 1 <= self.G <= 1 << 24 or self.K > 1 << 24 or self.e > 65536 or epoch >= 1 << 30:
@@ -74,7 +74,7 @@ class Plan:
         return min(self.C, self.G - j * self.C)
 
     def permuted_spans(self):  # 4
-        target = max(-(-self.N // (16 * self.lanes)), min(4, max(1, self.N // 256)))
+        target = max(-(-self.N // (16 * self.lanes)), min(self.d, max(1, self.N // 256)))
         spans, first = [], 0
         for n in self.shards:
             parts = max(1, (n + target // 2) // target) if n else 0
@@ -248,7 +248,7 @@ def shard_list(text):
     return out
 
 
-PLAN_KEYS = ("seed", "epoch", "chunk", "groups", "buffer", "echo")
+PLAN_KEYS = ("seed", "epoch", "chunk", "groups", "buffer", "span", "echo")
 
 
 def plan_of(keys):

@@ -11,8 +11,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import epoch_order  # noqa: E402
 
 ALL = (1 << 64) - 1  # written as "all" where it is a count
-COLUMNS = "seed epoch batch chunk groups buffer echo shuffle from count".split()
-DEFAULTS = dict(seed=1, epoch=0, batch=8, chunk=0, groups=0, buffer=0, echo=0, shuffle=1, count=ALL)
+COLUMNS = "seed epoch batch chunk groups buffer span echo shuffle from count".split()
+DEFAULTS = dict(seed=1, epoch=0, batch=8, chunk=0, groups=0, buffer=0, span=0, echo=0, shuffle=1, count=ALL)
 DEFAULTS["from"] = 0
 
 
@@ -76,6 +76,12 @@ ORDERS = [
     ("20*50", {}),
     ("1000*5", dict(batch=32)),
     ("3*7,2*0,4*31,1000", dict(batch=64)),
+    # spans of more samples: as many as asked for, as few as leave 256 of them, and one sample
+    ("3072", dict(span=1)),
+    ("3072", dict(span=6)),
+    ("8000", dict(batch=256, span=36)),
+    ("2000,0,2000,1,3999", dict(batch=256, span=28)),
+    ("50000", dict(batch=256, span=4294967295)),
     # seeds and epochs
     ("1000", dict(batch=32, seed=0)),
     ("1000", dict(batch=32, seed=0, epoch=1)),

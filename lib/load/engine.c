@@ -94,7 +94,8 @@ void spk_engine_free(spk_engine *e)
 static bool same_plan(const spk_plan_spec *a, const spk_plan_spec *b)
 {
     return a->seed == b->seed && a->global_batch == b->global_batch && a->epoch == b->epoch && a->chunk == b->chunk &&
-           a->groups == b->groups && a->buffer == b->buffer && a->echo == b->echo && a->shuffle == b->shuffle;
+           a->groups == b->groups && a->buffer == b->buffer && a->span == b->span && a->echo == b->echo &&
+           a->shuffle == b->shuffle;
 }
 
 static spk_status make_feeds(spk_engine *e, spk_error *err)

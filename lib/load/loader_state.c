@@ -22,7 +22,7 @@ typedef struct state {
     uint64_t version, epoch, position, total, substituted;
     uint64_t seed; /* as text in the file: other readers keep 53 bits of a number */
     bool shuffle;
-    uint64_t global_batch, chunk, groups, buffer, echo;
+    uint64_t global_batch, chunk, groups, buffer, span, echo;
 } state;
 
 spk_status spk_loader_state_save(const spk_loader *l, char **out, spk_error *err)
@@ -32,13 +32,14 @@ spk_status spk_loader_state_save(const spk_loader *l, char **out, spk_error *err
     *out = NULL;
     SPK_TRY(spk_loader_check_owner(l, err));
     snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
-    json_t *root = json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:{s:b, s:I, s:I, s:I, s:I, s:I}}", "format",
-                             STATE_FORMAT, "version", (int)STATE_VERSION, "fingerprint",
-                             spk_dataset_fingerprint(l->dataset), "epoch", (json_int_t)l->delivered.epoch, "position",
-                             (json_int_t)l->delivered.x, "total", (json_int_t)l->core->spec.total, "substituted",
-                             (json_int_t)l->substituted, "seed", seed, "plan", "shuffle", (int)p->shuffle,
-                             "global_batch", (json_int_t)p->global_batch, "chunk", (json_int_t)p->chunk, "lane_groups",
-                             (json_int_t)p->groups, "lane_buffer", (json_int_t)p->buffer, "echo", (json_int_t)p->echo);
+    json_t *root =
+        json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:{s:b, s:I, s:I, s:I, s:I, s:I, s:I}}", "format",
+                  STATE_FORMAT, "version", (int)STATE_VERSION, "fingerprint", spk_dataset_fingerprint(l->dataset),
+                  "epoch", (json_int_t)l->delivered.epoch, "position", (json_int_t)l->delivered.x, "total",
+                  (json_int_t)l->core->spec.total, "substituted", (json_int_t)l->substituted, "seed", seed, "plan",
+                  "shuffle", (int)p->shuffle, "global_batch", (json_int_t)p->global_batch, "chunk",
+                  (json_int_t)p->chunk, "lane_groups", (json_int_t)p->groups, "lane_buffer", (json_int_t)p->buffer,
+                  "span", (json_int_t)p->span, "echo", (json_int_t)p->echo);
     *out = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return *out ? SPK_OK : spk_error_nomem(err, 1024);
@@ -58,10 +59,13 @@ static spk_status parse_plan(const json_t *root, state *s, spk_error *err)
     SPK_TRY(spk_json_number(&at, "chunk", &s->chunk, err));
     SPK_TRY(spk_json_number(&at, "lane_groups", &s->groups, err));
     SPK_TRY(spk_json_number(&at, "lane_buffer", &s->buffer, err));
+    SPK_TRY(spk_json_number(&at, "span", &s->span, err));
     SPK_TRY(spk_json_number(&at, "echo", &s->echo, err));
     if (s->global_batch < 1 || s->global_batch > SPK_PLAN_BATCH_MAX || s->chunk < 1 || s->chunk > SPK_PLAN_BATCH_MAX)
         return spk_error_set(err, SPK_E_FORMAT, "global_batch of %" PRIu64 ", chunk of %" PRIu64 ": must be 1 to %u",
                              s->global_batch, s->chunk, SPK_PLAN_BATCH_MAX);
+    if (s->span < 1 || s->span > UINT32_MAX)
+        return spk_error_set(err, SPK_E_FORMAT, "span of %" PRIu64 ": must be 1 to %u", s->span, UINT32_MAX);
     uint64_t chunks = (s->global_batch + s->chunk - 1) / s->chunk;
     if (s->groups < 1 || s->groups > SPK_PLAN_LANES_MAX / chunks)
         return spk_error_set(err, SPK_E_FORMAT, "lane_groups of %" PRIu64 ": must be 1 to %" PRIu64, s->groups,
@@ -167,9 +171,10 @@ static spk_status compare(const spk_loader *l, const state *s, spk_error *err)
 static spk_status go_on(spk_loader *l, const state *s, spk_error *err)
 {
     spk_plan_spec plan = l->core->spec.plan;
-    if (plan.shuffle && (plan.global_batch != s->global_batch || plan.groups != s->groups)) {
+    if (plan.shuffle && (plan.global_batch != s->global_batch || plan.groups != s->groups || plan.span != s->span)) {
         plan.global_batch = s->global_batch;
         plan.groups = (uint32_t)s->groups;
+        plan.span = (uint32_t)s->span;
         SPK_TRY(spk_loader_drop(l, &plan, err));
         l->delivered.epoch = SPK_EPOCH_NONE; /* what was begun belongs to another plan */
     }

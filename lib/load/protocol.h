@@ -15,7 +15,7 @@
 
 #include "load/spec.h"
 
-#define SPK_PROTOCOL 0x53504b01u
+#define SPK_PROTOCOL 0x53504b02u
 
 typedef struct spk_shm_shard {
     uint64_t name; /* offset of its path in names, NUL-terminated */

@@ -16,6 +16,7 @@
  * larger buffer each of them is mixed better. */
 #define STORED_CHUNK 2 /* a chunk is one place of the stored order: small chunks mix more places into a batch */
 #define STORED_BUFFER 64
+#define SPAN_FRAMES 4u
 
 static spk_status check_u64(const char *name, uint64_t value, uint64_t low, uint64_t high, spk_error *err)
 {
@@ -92,6 +93,16 @@ static spk_status check_plan(const spk_loader_options *o, const spk_dataset_stat
     return check_u64("echo", o->echo, 0, echo_max, err);
 }
 
+/* A frame that a span's border cuts is read twice, by two lanes: a span of some frames' samples bounds that. Samples
+ * that were packed shuffled lose nothing by it; 0 is the plan's own, which is short. */
+static uint32_t shuffled_span(const spk_dataset_stat *stat)
+{
+    if (!stat->shuffled || stat->frames == 0)
+        return 0;
+    uint64_t span = SPAN_FRAMES * ((stat->samples + stat->frames - 1) / stat->frames);
+    return span < UINT32_MAX ? (uint32_t)span : UINT32_MAX;
+}
+
 static spk_status set_plan(spk_load_spec *s, const spk_loader_options *o, const spk_dataset_stat *stat, spk_error *err)
 {
     static const uint64_t no_sample = 0;
@@ -111,6 +122,7 @@ static spk_status set_plan(spk_load_spec *s, const spk_loader_options *o, const 
         p->chunk = p->chunk ? p->chunk : STORED_CHUNK;
         p->buffer = p->buffer ? p->buffer : STORED_BUFFER;
     }
+    p->span = shuffled_span(stat);
     uint32_t chunk = p->chunk ? p->chunk : SPK_PLAN_CHUNK;
     uint64_t chunks = (p->global_batch + chunk - 1) / chunk;
     SPK_TRY(check_u64("lane_groups", o->lane_groups, 0, SPK_PLAN_LANES_MAX / chunks, err));

@@ -13,6 +13,8 @@ static spk_status check_spec(spk_plan_spec *s, uint64_t samples, spk_error *err)
         s->chunk = SPK_PLAN_CHUNK;
     if (s->buffer == 0)
         s->buffer = SPK_PLAN_BUFFER;
+    if (s->span == 0)
+        s->span = SPK_PLAN_SPAN;
     if (s->echo == 0)
         s->echo = 1;
     if (s->global_batch < 1 || s->global_batch > SPK_PLAN_BATCH_MAX)
@@ -83,11 +85,11 @@ static uint64_t span_parts(uint64_t count, uint64_t target)
     return parts < 1 ? 1 : parts;
 }
 
-/* Aimed length of a span: that of 16 spans a lane, but at least 4 samples; below 1,024 samples less, down to 1. */
+/* Aimed length of a span: that of 16 spans a lane, but at least spec.span samples, as long as that leaves 256 spans. */
 static uint64_t span_target(const spk_plan *p)
 {
     uint64_t share = (p->samples + 16 * p->lanes - 1) / (16 * p->lanes), least = p->samples / 256;
-    least = least < 1 ? 1 : least > 4 ? 4 : least;
+    least = least < 1 ? 1 : least > p->spec.span ? p->spec.span : least;
     return share > least ? share : least;
 }
 

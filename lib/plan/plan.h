@@ -3,7 +3,7 @@
  * An epoch is a sequence E of positions 0 .. total-1, cut into global batches of G, those into chunks of C. With
  * shuffling, chunk j of every global batch g with g mod m = a comes from lane (a, j), and each lane is a run of the
  * permuted spans passed through a shuffle buffer (lane.h). Without shuffling, position x is sample x / echo.
- * Everything is a function of (samples per shard, seed, epoch, G, C, m, K, echo) and of nothing else. */
+ * Everything is a function of (samples per shard, seed, epoch, G, C, m, K, D, echo) and of nothing else. */
 #ifndef SPK_PLAN_PLAN_H
 #define SPK_PLAN_PLAN_H
 
@@ -13,13 +13,14 @@
 #define SPK_PLAN_CHUNK 16u
 #define SPK_PLAN_BUFFER 64u
 #define SPK_PLAN_LANES 48u
+#define SPK_PLAN_SPAN 4u
 #define SPK_PLAN_EPOCH_MAX 0x3FFFFFFFu
 #define SPK_PLAN_BUFFER_MAX (1u << 24)
 #define SPK_PLAN_ECHO_MAX 65536u
 #define SPK_PLAN_LANES_MAX (1u << 24)
 #define SPK_PLAN_BATCH_MAX (1u << 24)
 
-/* What the order depends on beside the shards. Zero chunk, groups, buffer, echo: the default. */
+/* What the order depends on beside the shards. Zero chunk, groups, buffer, span, echo: the default. */
 typedef struct spk_plan_spec {
     uint64_t seed;
     uint64_t global_batch; /* G: ranks x batch size, 1 to SPK_PLAN_BATCH_MAX */
@@ -27,6 +28,7 @@ typedef struct spk_plan_spec {
     uint32_t chunk;        /* C */
     uint32_t groups;       /* m */
     uint32_t buffer;       /* K */
+    uint32_t span;         /* D: samples that a span should have at least, where the dataset is large enough */
     uint32_t echo;         /* e: times each sample is delivered */
     bool shuffle;
 } spk_plan_spec;

@@ -17,7 +17,8 @@ KNOWN = [  # counter, key, block: known answers of the authors' Random123 librar
 
 
 def random_plan(rng):
-    shards = [rng.choice((0, rng.randrange(40), rng.randrange(40))) for _ in range(rng.randrange(1, 6))]
+    most = rng.choice((40, 40, 40, 900))
+    shards = [rng.choice((0, rng.randrange(most), rng.randrange(most))) for _ in range(rng.randrange(1, 6))]
     return epoch_order.Plan(
         shards,
         rng.randrange(1, 24),
@@ -26,6 +27,7 @@ def random_plan(rng):
         chunk=rng.choice((0, 1, 2, 3, 4, 16)),
         groups=rng.randrange(5),
         buffer=rng.choice((0, 1, 2, 3, 5, 8, 16, 64)),
+        span=rng.choice((0, 0, 1, 3, 100)),
         echo=rng.choice((1, 1, 1, 2, 3, 5)),
         shuffle=rng.randrange(8) > 0,
     )

@@ -1,6 +1,6 @@
 /* Prints the order of an epoch as the library makes it.
  *
- *     plan_dump shards=1000*50 batch=256 [seed= epoch= chunk= groups= buffer= echo= shuffle= from= count=]
+ *     plan_dump shards=1000*50 batch=256 [seed= epoch= chunk= groups= buffer= span= echo= shuffle= from= count=]
  *
  * Writes the delivery numbers (format-spec/epoch-order.md section 14; the samples, unless echo is above 1) of the
  * positions from, from + 1, ... to stdout as 64-bit integers of this machine. Exit status 1 with a text on stderr if it
@@ -12,7 +12,7 @@
 
 typedef struct arguments {
     const char *shards;
-    unsigned long long seed, epoch, batch, chunk, groups, buffer, echo, shuffle, from, count;
+    unsigned long long seed, epoch, batch, chunk, groups, buffer, span, echo, shuffle, from, count;
 } arguments;
 
 static int parse(arguments *a, int argc, char **argv)
@@ -22,7 +22,7 @@ static int parse(arguments *a, int argc, char **argv)
         unsigned long long *value;
     } keys[] = {{"seed=", &a->seed},     {"epoch=", &a->epoch},   {"batch=", &a->batch}, {"chunk=", &a->chunk},
                 {"groups=", &a->groups}, {"buffer=", &a->buffer}, {"echo=", &a->echo},   {"shuffle=", &a->shuffle},
-                {"from=", &a->from},     {"count=", &a->count},   {"shards=", NULL}};
+                {"from=", &a->from},     {"count=", &a->count},   {"span=", &a->span},   {"shards=", NULL}};
     for (int i = 1; i < argc; i++) {
         size_t k = 0, n = sizeof keys / sizeof *keys;
         while (k < n && strncmp(argv[i], keys[k].name, strlen(keys[k].name)) != 0)
@@ -46,6 +46,7 @@ static int dump(const arguments *a, const uint64_t *first, uint64_t shards)
                                 .chunk = (uint32_t)a->chunk,
                                 .groups = (uint32_t)a->groups,
                                 .buffer = (uint32_t)a->buffer,
+                                .span = (uint32_t)a->span,
                                 .echo = (uint32_t)a->echo,
                                 .shuffle = a->shuffle != 0};
     spk_error err;
@@ -74,7 +75,7 @@ int main(int argc, char **argv)
     uint64_t shards = 0, *first = parse(&a, argc, argv) == 0 ? plan_shards(a.shards, &shards) : NULL;
 
     if (!first) {
-        fprintf(stderr, "usage: plan_dump shards=1000*50 batch=256 [seed= epoch= chunk= groups= buffer= echo= "
+        fprintf(stderr, "usage: plan_dump shards=1000*50 batch=256 [seed= epoch= chunk= groups= buffer= span= echo= "
                         "shuffle= from= count=]\n");
         return 2;
     }

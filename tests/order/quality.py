@@ -20,6 +20,7 @@ CLASSES, LARGE_CLASSES = 100, 1_000
 SHARDS = {"one shard": "50000", "1,000 shards": "1000*50"}
 SETTINGS = {
     "default: C 16, m 3, K 64": {},
+    "d 400": {"span": 400},
     "C 16, m 3, K 1024": {"buffer": 1024},
     "C 4, m 1, K 64": {"chunk": 4},
     "C 2, m 1, K 64": {"chunk": 2},
@@ -156,8 +157,11 @@ def small(program, seeds):
     rows = []
     for samples, number, batch in SMALL:
         full = [[shuffled(samples, s, epoch) for epoch in (0, 1)] for s in seeds]
-        ours = [[planned(program, samples, s, epoch, {}, batch) for epoch in (0, 1)] for s in seeds]
-        for name, pairs in ((FULL, full), ("default", ours)):
+        ours = {
+            name: [[planned(program, samples, s, epoch, setting, batch) for epoch in (0, 1)] for s in seeds]
+            for name, setting in (("default", {}), ("d 36", {"span": 36}))
+        }
+        for name, pairs in {FULL: full, **ours}.items():
             near = statistics.mean(neighbours(positions(first), batch) for first, _ in pairs)
             again = statistics.mean(mates(first, positions(second), batch) for first, second in pairs)
             row = [f"{samples:,}, {number} classes, batches of {batch}; {name}", f"{near * 100:.2f} %", f"{again * 100:.2f} %"]

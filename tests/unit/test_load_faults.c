@@ -112,7 +112,7 @@ START_TEST(a_worker_that_cannot_start)
     use_fake("status");
     refuses(2, SPK_E_WORKER, "ended with status 3 before it was ready");
     use_fake("protocol");
-    refuses(1, SPK_E_WORKER, "speaks protocol 53504b02, this library 53504b01");
+    refuses(1, SPK_E_WORKER, "speaks protocol 53504b03, this library 53504b02");
     use_fake("silent");
     refuses(1, SPK_E_WORKER, "a worker was not ready within 1 s");
 }

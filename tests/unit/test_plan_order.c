@@ -128,13 +128,14 @@ START_TEST(every_small_plan_is_exact_and_enters_anywhere)
     for (int c = 0; c < CASES / 10; c++) {
         uint64_t first[7] = {0}, shards = 1 + spk_rng_below(&r, 6);
         for (uint64_t s = 0; s < shards; s++)
-            first[s + 1] = first[s] + (spk_rng_below(&r, 4) ? spk_rng_below(&r, 36) : 0);
+            first[s + 1] = first[s] + (spk_rng_below(&r, 4) ? spk_rng_below(&r, c % 8 ? 36 : 900) : 0);
         spk_plan_spec spec = {.seed = spk_rng_below(&r, 9),
                               .epoch = (uint32_t)spk_rng_below(&r, 3),
                               .global_batch = 1 + spk_rng_below(&r, 24),
                               .chunk = chunks[spk_rng_below(&r, 6)],
                               .groups = (uint32_t)spk_rng_below(&r, 5),
                               .buffer = buffers[spk_rng_below(&r, 7)],
+                              .span = (uint32_t)spk_rng_below(&r, 12),
                               .echo = echoes[spk_rng_below(&r, 6)],
                               .shuffle = true};
         check_plan(first, shards, &spec);

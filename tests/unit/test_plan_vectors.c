@@ -51,8 +51,9 @@ static spk_plan *plan_of(char **columns)
                                 .chunk = (uint32_t)number(columns[4]),
                                 .groups = (uint32_t)number(columns[5]),
                                 .buffer = (uint32_t)number(columns[6]),
-                                .echo = (uint32_t)number(columns[7]),
-                                .shuffle = number(columns[8]) != 0};
+                                .span = (uint32_t)number(columns[7]),
+                                .echo = (uint32_t)number(columns[8]),
+                                .shuffle = number(columns[9]) != 0};
     spk_error err;
     spk_plan *p = NULL;
     ck_assert_ptr_nonnull(first);
@@ -79,16 +80,16 @@ START_TEST(orders_are_those_of_the_specification)
     FILE *f = open_vectors("epoch-order.tsv");
     char line[LINE], *columns[16];
     int rows = 0;
-    for (; next_row(f, line, columns) == 13; rows++) {
+    for (; next_row(f, line, columns) == 14; rows++) {
         spk_plan *p = plan_of(columns);
-        uint64_t from = number(columns[9]), left = from < p->total ? p->total - from : 0;
-        uint64_t count = strcmp(columns[10], "all") == 0 || number(columns[10]) > left ? left : number(columns[10]);
+        uint64_t from = number(columns[10]), left = from < p->total ? p->total - from : 0;
+        uint64_t count = strcmp(columns[11], "all") == 0 || number(columns[11]) > left ? left : number(columns[11]);
         uint64_t *order = malloc((size_t)(count + 1) * sizeof *order);
         uint8_t digest[SPK_SHA256_BYTES];
         char hex[SPK_SHA256_HEX];
         spk_error err;
         ck_ok(plan_order(p, from, count, order, &err), err);
-        check_first(columns[12], order, count, rows + 1);
+        check_first(columns[13], order, count, rows + 1);
         for (uint64_t i = 0; i < count; i++) { /* little-endian, whatever this machine is */
             uint8_t bytes[8];
             for (int b = 0; b < 8; b++)
@@ -97,7 +98,7 @@ START_TEST(orders_are_those_of_the_specification)
         }
         ck_ok(spk_sha256_once(order, (size_t)count * 8, digest, &err), err);
         spk_hex(hex, digest, sizeof digest);
-        ck_assert_msg(strcmp(hex, columns[11]) == 0, "vector %d (%s): another order", rows + 1, columns[0]);
+        ck_assert_msg(strcmp(hex, columns[12]) == 0, "vector %d (%s): another order", rows + 1, columns[0]);
         free(order);
         spk_plan_free(p);
     }
