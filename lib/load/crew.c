@@ -229,6 +229,7 @@ static void serve(spk_loader *l, spk_worker *w, const struct pollfd polls[2])
 void spk_crew_take(spk_loader *l)
 {
     char buffer[WHY_TEXT];
+    (void)spk_crew_start_due(l, 0);
     for (uint32_t i = 0; i < l->workers_n; i++) {
         const char *why = NULL;
         spk_worker *w = &l->workers[i];
@@ -239,6 +240,7 @@ void spk_crew_take(spk_loader *l)
 
 void spk_crew_receive(spk_loader *l, int wait_ms)
 {
+    wait_ms = spk_crew_start_due(l, wait_ms);
     for (uint32_t i = 0; i < l->workers_n; i++) {
         const spk_worker *w = &l->workers[i];
         short out = w->alive && w->sent < l->ring.next ? POLLOUT : 0;

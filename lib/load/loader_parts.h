@@ -21,6 +21,14 @@ typedef struct spk_core {
     spk_loader *loader;
 } spk_core;
 
+/* Ends of the workers of one number that were on the batch `serial`, by kind (crew_death.c). */
+typedef struct spk_deaths {
+    uint64_t serial;
+    uint32_t crashes, starved, killed;
+    uint32_t at_row; /* crashes in a row at `row`, the last at `steps` */
+    uint64_t row, steps;
+} spk_deaths;
+
 /* One worker process. It owes answers to the serials done .. ring.next - 1, of which those below sent were sent. */
 typedef struct spk_worker {
     spk_process process;
@@ -30,10 +38,9 @@ typedef struct spk_worker {
     spk_error reason;
     uint64_t reason_row;
     uint64_t sent, done;
-    /* Deaths in a row on the batch death_serial; of those, how many in a row at the same row. */
-    uint32_t deaths, at_row;
-    uint64_t death_serial, death_row, death_steps;
-    uint32_t false_starts; /* in a row, without a hello */
+    spk_deaths deaths;
+    uint64_t due_ns;       /* it is started again then; 0: it runs, or is lost */
+    uint32_t false_starts; /* in a row: ended by itself without a hello */
     uint64_t seen_steps;   /* of its activity, at seen_ns */
     uint64_t seen_ns;
 } spk_worker;
@@ -136,8 +143,10 @@ void spk_crew_take(spk_loader *l);
 void spk_crew_receive(spk_loader *l, int wait_ms);
 /* A worker that cannot go on: the batch that it is on fails with err, and so do those behind it. */
 void spk_crew_lose(spk_loader *l, spk_worker *w, const spk_error *err);
-/* crew_death.c: a worker has ended (or talks nonsense, `why`): replaces it, or gives it up. */
+/* crew_death.c: a worker has ended (or talks nonsense, `why`): replaces it, at once or later, or gives it up. */
 void spk_crew_died(spk_loader *l, spk_worker *w, const char *why);
+/* Starts those that are due. Returns wait_ms, or less if another one is due earlier. */
+int spk_crew_start_due(spk_loader *l, int wait_ms);
 SPK_CHECK spk_status spk_crew_start_one(spk_loader *l, spk_worker *w, spk_error *err);
 
 /* watchdog.c */

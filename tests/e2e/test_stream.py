@@ -134,26 +134,18 @@ def test_interrupted_and_resumed(case):
     equal(have, want, "both parts")
 
 
-def victim(pid, seen, draw):
-    """A worker to kill, or None. Rarely one that is still starting: three of those in a row count as a program that does
-    not work."""
-    now = time.monotonic()
-    workers = [worker for worker in children(pid) if now - seen.setdefault(worker, now) > 0.3 or draw.random() < 0.02]
-    return draw.choice(workers) if workers else None
-
-
 def killed_run(case, target, options, draw, kills):
     """Output of a run whose workers are killed at random, and how many were."""
-    done, seen = 0, {}
+    done = 0
     with open(case.dir / "out", "w+b") as out, open(case.dir / "err", "w+b") as err:
         command = [case.command, "stream", *OPTIONS, *options, target]
         child = subprocess.Popen(command, stdout=out, stderr=err)
         while child.poll() is None:
             time.sleep(0.02 + draw.random() * 0.1)
-            worker = victim(child.pid, seen, draw) if done < kills else None
-            if worker:
+            workers = children(child.pid)
+            if workers and done < kills:
                 try:
-                    os.kill(worker, signal.SIGKILL)
+                    os.kill(draw.choice(workers), signal.SIGKILL)
                     done += 1
                 except ProcessLookupError:
                     pass

@@ -20,6 +20,15 @@ static void fake_send(spk_done_packet *p)
         _exit(0);
 }
 
+/* True for the first FAKE_KILLS processes that come here. */
+static bool is_one_of_the_first(void)
+{
+    int fd = open(getenv("FAKE_COUNT"), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    bool first = write(fd, "+", 1) == 1 && lseek(fd, 0, SEEK_CUR) <= atoi(getenv("FAKE_KILLS"));
+    close(fd);
+    return first;
+}
+
 static void misbehave(const char *how, const spk_memory *m, const spk_run_packet *run, uint32_t number)
 {
     spk_activity *a = spk_memory_activity(m, number);
@@ -31,6 +40,10 @@ static void misbehave(const char *how, const spk_memory *m, const spk_run_packet
         signal(SIGSEGV, SIG_DFL); /* without a sanitizer's report */
         raise(SIGSEGV);
     }
+    if (strcmp(how, "killed") == 0 && is_one_of_the_first())
+        raise(SIGKILL);
+    if (strcmp(how, "asked") == 0 && is_one_of_the_first())
+        raise(SIGTERM);
     if (strcmp(how, "stop") == 0)
         raise(SIGSTOP);
     if (strcmp(how, "hang") == 0)
@@ -188,6 +201,47 @@ START_TEST(a_batch_that_kills_its_worker)
             strstr(err.text, "killed by signal 11 (Segmentation fault); it was decoding sample \"c01/007\""));
         spk_loader_close(l);
     }
+}
+END_TEST
+
+static void use_kills(const char *how, const char *kills)
+{
+    use_fake(how);
+    (void)unlink(in_dir("count"));
+    setenv("FAKE_COUNT", in_dir("count"), 1);
+    setenv("FAKE_KILLS", kills, 1);
+}
+
+/* Twenty kills at one row say nothing about the sample there. */
+START_TEST(a_batch_whose_workers_are_killed)
+{
+    spk_loader_options o = load_options(0);
+    load_record *want = load_reference(o, 1), *have = calloc(1, sizeof *have);
+    for (o.workers = 1; o.workers <= 2; o.workers++) {
+        spk_loader_stats s;
+        use_kills(o.workers == 1 ? "killed" : "asked", "20");
+        have->n = 0;
+        spk_loader *l = load_open(o);
+        ck_assert_int_eq(load_run(l, have, LOAD_BATCHES_MAX), SPK_END);
+        same_record(want, have);
+        spk_loader_get_stats(l, &s);
+        ck_assert_uint_eq(s.restarts, 20);
+        spk_loader_close(l);
+    }
+    free(want);
+    free(have);
+}
+END_TEST
+
+START_TEST(a_batch_whose_workers_are_killed_for_ever)
+{
+    use_kills("killed", "1000");
+    spk_loader *l = load_open(load_options(1));
+    l->workers[0].deaths.serial = 3; /* 96 of the 100 have been */
+    l->workers[0].deaths.killed = 96;
+    fails_at_third(l, SPK_E_WORKER, "batch 3 of epoch 0 is not done: its worker was killed 100 times, the last time ");
+    ck_assert_ptr_nonnull(strstr(err.text, "killed by signal 9 (Killed); it was decoding sample \"c01/007\""));
+    spk_loader_close(l);
 }
 END_TEST
 
@@ -360,6 +414,8 @@ static Suite *suite(void)
     tcase_add_test(t, killed_workers_are_replaced);
     tcase_add_test(t, killed_workers_with_sigchld_ignored);
     tcase_add_test(t, a_batch_that_kills_its_worker);
+    tcase_add_test(t, a_batch_whose_workers_are_killed);
+    tcase_add_test(t, a_batch_whose_workers_are_killed_for_ever);
     tcase_add_test(t, a_worker_that_stops);
     tcase_add_test(t, a_worker_that_talks_nonsense);
     tcase_add_test(t, a_killed_trainer_leaves_nothing);

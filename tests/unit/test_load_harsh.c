@@ -123,13 +123,15 @@ START_TEST(workers_that_cannot_be_started_again)
 }
 END_TEST
 
-/* The first processes of a crew are killed before they say hello. */
+/* The first ten processes of a crew are killed before they say hello. */
 START_TEST(killed_while_starting)
 {
     char script[9000];
     spk_loader_options o = load_options(2);
     load_record *want = load_reference(o, 1), *have = calloc(1, sizeof *have);
-    snprintf(script, sizeof script, "#!/bin/sh\nmkdir '%s' 2>/dev/null && kill -9 $$\nexec '%s' \"$@\"\n",
+    snprintf(script, sizeof script,
+             "#!/bin/sh\nfor i in 1 2 3 4 5 6 7 8 9 10; do mkdir '%s'$i 2>/dev/null && kill -9 $$; done\n"
+             "exec '%s' \"$@\"\n",
              in_dir("once"), getenv("SHARDPACK_WORKER"));
     put_file("killed", script, strlen(script));
     ck_assert_int_eq(chmod(in_dir("killed"), 0755), 0);

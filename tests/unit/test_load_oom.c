@@ -92,6 +92,7 @@ START_TEST(a_real_memory_limit)
     load_record *have = calloc(1, sizeof *have);
     ck_assert_int_eq(load_run(l, have, LOAD_BATCHES_MAX), SPK_E_WORKER);
     ck_assert_uint_eq(have->n, 3);
+    ck_assert_msg(strstr(err.text, "batch 3 of epoch 0 has ended its worker 3 times") != NULL, "%s", err.text);
     ck_assert_msg(strstr(err.text, "killed by signal 9 (Killed) for lack of memory: oom_kill of cgroup ") != NULL, "%s",
                   err.text);
     spk_loader_close(l);

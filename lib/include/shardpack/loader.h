@@ -135,7 +135,9 @@ SPK_API SPK_CHECK spk_status spk_loader_open(spk_loader **out, const spk_dataset
 SPK_API SPK_CHECK spk_status spk_loader_estimate_memory(const spk_dataset *dataset, const spk_loader_options *options,
                                                         spk_loader_estimate *out, spk_error *err);
 /* The next batch; SPK_END once at the end of each epoch (the next call begins the next epoch). The batch is borrowed
- * until released. WORKER, FORMAT, CHECKSUM, IO errors end the epoch: every later call repeats the error. */
+ * until released. WORKER, FORMAT, CHECKSUM, IO errors end the epoch: every later call repeats the error. Workers that
+ * are killed are replaced (up to 100 times for one batch); one that crashes three times at the same row, or lacks
+ * memory three times in a batch, is a WORKER error that names the sample. */
 SPK_API SPK_CHECK spk_status spk_loader_next(spk_loader *loader, spk_batch **out, spk_error *err);
 /* Gives a batch back; NULL is fine. Batches may be released in any order, each exactly once: the batch is gone after
  * it. */
