@@ -2,9 +2,9 @@
  *
  * JPEG (libjpeg-turbo, accurate integer IDCT, smooth chroma upsampling) and PNG (libpng). Each part is bit for bit what
  * decoding the whole image would give there. Samples of 16 bits are taken as value >> 8 (Pillow cuts gray ones at 255
- * instead); palettes become their colours, fewer than 8 bits are spread over 0 to 255, alpha is dropped without
- * compositing, CMYK becomes RGB as in Pillow. Damage is an error of the image, also where libjpeg only warns; what lies
- * behind the last row asked for is not looked at. */
+ * instead); palettes become their colours unless their indices are asked for, gray of fewer than 8 bits is spread over
+ * 0 to 255 as in Pillow's "L", alpha is dropped without compositing, CMYK becomes RGB as in Pillow. Damage is an error
+ * of the image, also where libjpeg only warns; what lies behind the last row asked for is not looked at. */
 #ifndef SPK_IMAGE_DECODE_H
 #define SPK_IMAGE_DECODE_H
 
@@ -28,6 +28,7 @@ typedef struct spk_decode_job {
     uint32_t channels; /* 3: RGB; 1: luma (19595 R + 38470 G + 7471 B + 32768) >> 16, gray as it is */
     spk_pixels_fn row; /* called part.h times, top to bottom */
     void *ctx;
+    bool indices; /* with channels 1: of a palette PNG the indices, as Pillow's mode "P", not its colours' luma */
 } spk_decode_job;
 
 /* Reusable; keeps its buffers. Confined. */

@@ -100,10 +100,14 @@ spk_status spk_png_decode_open(spk_png_decode *d, const spk_image_job *image, sp
     return d->status;
 }
 
-/* Everything to 8 bits, gray or RGB. Returns the bytes of a pixel. */
-static size_t set_transforms(spk_png_decode *d, uint32_t channels)
+/* Everything to 8 bits, gray or RGB or indices of a palette. Returns the bytes of a pixel. */
+static size_t set_transforms(spk_png_decode *d, uint32_t channels, bool indices)
 {
     int type = png_get_color_type(d->png, d->info);
+    if (type == PNG_COLOR_TYPE_PALETTE && channels == 1 && indices) {
+        png_set_packing(d->png);
+        return 1;
+    }
     if (type == PNG_COLOR_TYPE_PALETTE)
         png_set_palette_to_rgb(d->png);
     else if (type == PNG_COLOR_TYPE_GRAY)
@@ -128,7 +132,7 @@ static void emit_row(spk_png_decode *d, const spk_decode_job *job, const uint8_t
 
 static spk_status decode(spk_png_decode *d, const spk_decode_job *job)
 {
-    size_t pixel = set_transforms(d, job->channels);
+    size_t pixel = set_transforms(d, job->channels, job->indices);
     uint32_t height = png_get_image_height(d->png, d->info), y0 = job->part.y, y1 = y0 + job->part.h;
     int passes = png_set_interlace_handling(d->png);
     png_read_update_info(d->png, d->info);

@@ -240,7 +240,7 @@ static spk_status run_plan(spk_renderer *r, const plan *q, spk_error *err)
 {
     uint32_t channels = r->params.format.channels;
     spk_resample_job resize = {q->x.axis, q->y.axis, channels, r->params.filter, r->hflip, on_output, r};
-    spk_decode_job decode = {q->stored, q->denom, channels, on_pixels, r};
+    spk_decode_job decode = {q->stored, q->denom, channels, on_pixels, r, r->params.filter == SPK_FILTER_NEAREST};
     r->pad_x = q->x.pad;
     r->pad_y = q->y.pad;
     r->count_x = q->x.axis.count;

@@ -1,6 +1,8 @@
 /* From the bytes of an image to the pixels of one row of a batch: decode, crop, resize, flip, convert in one pass.
  *
- * Exact by default: pixel for pixel what torchvision gives on PIL images (16-bit samples apart, decode.h). With `fast`,
+ * Exact by default: pixel for pixel what torchvision gives on PIL images (16-bit samples apart, decode.h). With NEAREST
+ * and one channel a palette PNG gives its indices, which are the classes of a segmentation mask: what Pillow gives when
+ * the image stays in mode "P". With `fast`,
  * a JPEG is decoded at 1/2, 1/4 or 1/8 where the crop is at least 4, 8 or 16 times the target on both axes, so that at
  * least twice the target is left for the filter; the crop keeps its exact, then fractional, borders. Against the exact
  * pixels that is 45 dB and more on average. */

@@ -30,7 +30,8 @@ static void keep(void *ctx, const uint8_t *row)
 }
 
 /* part {0}: the whole. */
-static spk_status decode(const uint8_t *data, size_t n, spk_rect part, uint32_t denom, uint32_t channels, rows *out)
+static spk_status decode(const uint8_t *data, size_t n, spk_rect part, uint32_t denom, uint32_t channels, bool indices,
+                         rows *out)
 {
     spk_decoder *d;
     spk_decoder_info info;
@@ -40,7 +41,7 @@ static spk_status decode(const uint8_t *data, size_t n, spk_rect part, uint32_t 
     spk_status status = spk_decoder_open(d, data, n, PIXELS_MAX, &info, &err);
     if (status == SPK_OK) {
         spk_rect whole = {0, 0, (info.width + denom - 1) / denom, (info.height + denom - 1) / denom};
-        spk_decode_job job = {part.w ? part : whole, denom, channels, keep, out};
+        spk_decode_job job = {part.w ? part : whole, denom, channels, keep, out, indices};
         out->row = (size_t)job.part.w * channels;
         out->cap = out->row * job.part.h;
         out->p = malloc(out->cap);
@@ -70,6 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t *image = data + 8;
     size_t n = size - 8;
     uint32_t channels = data[4] & 1 ? 1 : 3, denom = 1;
+    bool indices = data[4] & 8;
     must(spk_image_checker_new(&checker, &err) == SPK_OK);
     int sound = spk_image_check(checker, image, n, 1, PIXELS_MAX, &info, &err) == SPK_OK &&
                 (info.kind == SPK_IMAGE_JPEG || info.kind == SPK_IMAGE_PNG);
@@ -84,10 +86,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         r.w = 1 + data[2] * (w - 1 - r.x) / 255;
         r.h = 1 + data[3] * (h - 1 - r.y) / 255;
     }
-    spk_status status = decode(image, n, r, denom, channels, &part);
+    spk_status status = decode(image, n, r, denom, channels, indices, &part);
     must(!sound || status == SPK_OK);
     if (sound) {
-        must(decode(image, n, (spk_rect){0, 0, 0, 0}, denom, channels, &whole) == SPK_OK);
+        must(decode(image, n, (spk_rect){0, 0, 0, 0}, denom, channels, indices, &whole) == SPK_OK);
         if (denom == 1)
             check_part(&r, &part, &whole, info.width, channels);
     }

@@ -41,8 +41,10 @@ class Renderer:
         return self.process.stdout.read(length), (x, y, x + w, y + h), hf, vf
 
 
-def to_mode(image, channels):
-    """What the loader makes of any image: 16 bits are cut to the upper 8."""
+def to_mode(image, channels, filter):
+    """What the loader makes of any image: 16 bits are cut to the upper 8, a palette's indices are kept for masks."""
+    if image.mode == "P" and channels == 1 and FILTERS[filter] == Image.NEAREST:
+        return image
     if image.mode.startswith("I"):
         pixels = image.convert("I").tobytes()
         values = struct.unpack(f"<{len(pixels) // 4}i", pixels)
@@ -73,7 +75,7 @@ def expected(path, box, hf, vf, crop=RANDOM, resize=256, size=(224, 224), filter
     image = Image.open(path)
     if exif:
         image = ImageOps.exif_transpose(image)
-    image = to_mode(image, channels)
+    image = to_mode(image, channels, filter)
     how = FILTERS[filter]
     if crop == CENTRE:
         image = centre_crop(image.resize(shorter_side(image, resize), how), size)
@@ -204,6 +206,8 @@ def odd_files(folder, size):
     yield save(rgb.convert("P", palette=Image.ADAPTIVE, colors=200), "palette.png")
     yield save(rgb.convert("P", palette=Image.ADAPTIVE, colors=3), "palette2.png", bits=2)
     yield save(rgb.convert("P", palette=Image.ADAPTIVE, colors=50), "palettet.png", transparency=7)
+    yield save(rgb.convert("P", palette=Image.ADAPTIVE, colors=2), "palette1.png", bits=1, transparency=b"\0")
+    yield save(rgb.convert("P", palette=Image.ADAPTIVE, colors=16), "palette4.png", bits=4)
     rgba, la = rgb.copy(), gray.copy()
     rgba.putalpha(alpha)
     la.putalpha(alpha)
@@ -227,6 +231,9 @@ def check_odd(render, tally, folder):
                         channels=1 if index % 4 == 3 else 3, exif=index % 2)
             for channels in (1, 3):
                 compare(render, tally, path, crop=NONE, size=size, channels=channels)
+            for crop in (RANDOM, CENTRE, NONE):  # as masks are
+                compare(render, tally, path, crop=crop, size=(41, 30), filter=2, channels=1, hflip=0.5, exif=1, index=crop)
+            compare(render, tally, path, crop=CENTRE, resize=20, size=(37, 52), filter=2, channels=1, type=F32)
             for resize in (20, 50, size[0], 90):
                 compare(render, tally, path, crop=CENTRE, resize=resize, size=(37, 52), exif=1, hflip=0.5, vflip=0.5,
                         filter=resize % 3, index=resize)

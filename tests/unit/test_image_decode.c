@@ -15,12 +15,14 @@ static spk_decoder *decoder;
 static spk_decoder_info info;
 static spk_error err;
 static spk_rng rng;
+static bool indices; /* of a palette, not its colours */
 
 static void setup(void)
 {
     spk_error_clear(&err);
     ck_ok(spk_decoder_new(&decoder, &err), err);
     rng = (spk_rng){21, 1, 0};
+    indices = false;
 }
 
 static void teardown(void)
@@ -55,7 +57,7 @@ static spk_status decode(const void *data, size_t n, const spk_rect *part, uint3
     if (status < 0)
         return status;
     spk_rect whole = {0, 0, (info.width + denom - 1) / denom, (info.height + denom - 1) / denom};
-    spk_decode_job job = {part ? *part : whole, denom, channels, keep, out};
+    spk_decode_job job = {part ? *part : whole, denom, channels, keep, out, indices};
     out->row = (size_t)job.part.w * channels;
     out->p = malloc(out->row * job.part.h);
     status = spk_decoder_run(decoder, &job, &err);
@@ -146,6 +148,32 @@ START_TEST(png_values)
 }
 END_TEST
 
+/* A mask: what was stored, bit for bit; with three channels, or if nobody asks, colours. */
+START_TEST(palette_indices)
+{
+    for (int depth = 1; depth <= 8; depth *= 2)
+        for (int interlaced = 0; interlaced < 2; interlaced++) {
+            size_t n;
+            rows out;
+            const spk_rect part = {3, 5, 30, 9};
+            unsigned char *p = make_png(37, 23, PNG_COLOR_TYPE_PALETTE, depth, interlaced, &n);
+            indices = true;
+            ck_ok(decode(p, n, &part, 1, 1, &out), err);
+            for (unsigned y = 0; y < part.h; y++)
+                for (unsigned x = 0; x < part.w; x++) {
+                    unsigned bit = (x + part.x) * (unsigned)depth, byte = image_byte(bit / 8, y + part.y, 0);
+                    unsigned want = byte >> (8 - (unsigned)depth - bit % 8) & ((1u << depth) - 1);
+                    ck_assert_uint_eq(out.p[y * part.w + x], want);
+                }
+            free(out.p);
+            ck_ok(decode(p, n, NULL, 1, 3, &out), err);
+            ck_assert_uint_eq(out.p[0] + out.p[1], 255);
+            free(out.p);
+            free(p);
+        }
+}
+END_TEST
+
 START_TEST(colour_arithmetic)
 {
     static const uint8_t cmyk[] = {255, 255, 255, 255, 0, 255, 255, 255, 255, 128, 0, 200, 10, 20, 30, 0};
@@ -195,7 +223,7 @@ START_TEST(errors)
     ck_fails(spk_decoder_open(decoder, p, n, 7999, &info, &err), err, SPK_E_LIMIT, "100 x 80 is 8000 pixels");
     ck_fails(spk_decoder_open(decoder, q, m, 7999, &info, &err), err, SPK_E_LIMIT, "limit of 7999");
     ck_ok(spk_decoder_open(decoder, q, m, 8000, &info, &err), err);
-    spk_decode_job job = {{0, 0, 100, 80}, 2, 3, keep, &out};
+    spk_decode_job job = {{0, 0, 100, 80}, 2, 3, keep, &out, false};
     ck_fails(spk_decoder_run(decoder, &job, &err), err, SPK_E_INVALID, "PNG at 1/2");
     job.denom = 1;
     job.part.x = 1;
@@ -344,6 +372,7 @@ static Suite *suite(void)
     tcase_add_test(t, parts_of_jpegs);
     tcase_add_test(t, parts_of_pngs);
     tcase_add_test(t, png_values);
+    tcase_add_test(t, palette_indices);
     tcase_add_test(t, colour_arithmetic);
     tcase_add_test(t, scaled_sizes);
     tcase_add_test(t, errors);

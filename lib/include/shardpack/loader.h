@@ -62,7 +62,9 @@ typedef struct spk_image_options {
     spk_layout layout;
     int normalize; /* nonzero: (x / 255 - mean) / std; else floats are x / 255 */
     float mean[3], std[3];
-    uint32_t channels;    /* 3 (default) or 1 (gray: luma as Pillow's "L") */
+    uint32_t channels;    /* 3 (default) or 1: luma as Pillow's "L"; with SPK_NEAREST a palette PNG (a mask of classes)
+                           * gives its indices instead, as Pillow's "P". Gray PNGs of 1, 2 or 4 bits are spread over
+                           * 0 to 255, those of 16 bits cut to the upper 8 */
     int exif_orientation; /* nonzero: turn by the EXIF tag first */
     int fast;             /* nonzero: DCT-scaled decode where the crop is at least twice the target */
     int paired;           /* nonzero: take crop and flips of the first image column; use with SPK_NEAREST for masks */
