@@ -22,6 +22,7 @@ SEED_SRC := $(sort $(wildcard tests/fuzz/make_seeds_*.c))
 SEED_BIN := $(SEED_SRC:%.c=$(BUILD)/%)
 FUZZ_MAIN := $(if $(filter fuzz,$(CONFIG)),-fsanitize=fuzzer,$(BUILD)/tests/fuzz/replay.o)
 FUZZ_SECONDS ?= 60
+LONG_FUZZ_SECONDS := $(if $(filter file,$(origin FUZZ_SECONDS)),300,$(FUZZ_SECONDS))
 
 $(FUZZ_BIN:%=%.o) $(SEED_BIN:%=%.o) $(BUILD)/tests/fuzz/replay.o: WARN := -Wall -Wextra -Wshadow
 
@@ -56,7 +57,7 @@ run-tests: test-programs
 
 # What make test runs, once per sanitizer, then the long versions and the fuzzers.
 .PHONY: check-long
-check-long: ## everything: sanitizers, 50 kills, large trees, five minutes per fuzz target
+check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ_SECONDS) per fuzz target
 	@tests/setup.sh build test fuzz
 	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) test-programs
 	@$(submake) CONFIG=tsan BUILD=$(call build_of,tsan) test-programs
@@ -70,7 +71,7 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes per f
 	echo "== release, long"; \
 	TEST_LONG=1 $(SUITES) unit format cli pixels e2e lint headers exports install replay || failed=1; \
 	echo "== fuzzing"; \
-	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=300 || failed=1; \
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) || failed=1; \
 	test -z "$$failed"
 
 .PHONY: fuzz
