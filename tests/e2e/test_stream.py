@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from harness import LONG, equal, long, require, shards
+from harness import LONG, NOBODY, equal, long, require, shards
 
 KILLS = 100 if LONG else 5
 RESUMES = 20 if LONG else 4
@@ -221,6 +221,25 @@ def test_damaged_shards(case):
     refused(case, case.dir / "bad", want, f"*{name}*", "-b", "16")
     shutil.copy(shards(sound)[0], copy() / name)
     refused(case, case.dir / "bad", want, f"*{name}*", "-b", "16")
+
+
+def test_unreadable(case):
+    """What may not be read, or is no file, is named."""
+    target = dataset(case)
+    shard = shards(target)[0].name
+    for name in ("manifest.json", "shards.tsv", shard):
+        mode = (target / name).stat().st_mode
+        (target / name).chmod(0)
+        for workers in ("0", "2"):
+            case.refused(f"*{name}: Permission denied*", "stream", "-w", workers, target, user=NOBODY)
+        (target / name).chmod(mode)
+        (target / name).rename(case.dir / "aside")
+        (target / name).mkdir()
+        case.refused(f"*{name}: *", "stream", "-w", "1", target)
+        (target / name).rmdir()
+        case.refused(f"*{name}*", "stream", "-w", "1", target)
+        (case.dir / "aside").rename(target / name)
+    stream(case, target)
 
 
 def test_bad_images(case):

@@ -61,8 +61,16 @@ static inline void load_setup(void)
     spk_error_clear(&err);
 }
 
+/* Every worker was reaped. */
+static inline void no_children(void)
+{
+    pid_t left = waitpid(-1, NULL, WNOHANG);
+    ck_assert_msg(left == -1 && errno == ECHILD, "child %ld is left after \"%s\"", (long)left, err.text);
+}
+
 static inline void load_teardown(void)
 {
+    no_children();
     spk_dataset_close(ds);
     teardown();
 }
@@ -174,13 +182,6 @@ static inline int count_fds(void)
     for (int fd = 0; fd < 1024; fd++)
         n += fcntl(fd, F_GETFD) >= 0;
     return n;
-}
-
-/* Every worker was reaped. */
-static inline void no_children(void)
-{
-    pid_t left = waitpid(-1, NULL, WNOHANG);
-    ck_assert_msg(left == -1 && errno == ECHILD, "child %ld is left after \"%s\"", (long)left, err.text);
 }
 
 #endif

@@ -175,6 +175,8 @@ START_TEST(a_stopped_worker_goes_with_its_trainer)
     if (ended == 0)
         kill(worker, SIGKILL);
     ck_assert_int_eq(ended, worker);
+    for (int i = 0; i < 400 && waitpid(-1, NULL, WNOHANG) != -1; i++) /* and the other one */
+        nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     close(ends[0]);
     close(ends[1]);
 }
