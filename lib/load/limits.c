@@ -4,9 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 
+#include "base/cgroup.h"
 #include "base/error.h"
 
 #define OPEN_SHARDS_MAX 256u
@@ -15,86 +15,6 @@
 uint64_t spk_memory_total(const spk_memory_need *need)
 {
     return need->catalog + need->slots * need->slot_bytes + need->workers * need->worker_bytes;
-}
-
-static bool read_number(const char *path, const char *key, uint64_t *out)
-{
-    char line[256];
-    bool found = false;
-    size_t n = strlen(key);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    while (!found && fgets(line, sizeof line, f))
-        if (strncmp(line, key, n) == 0)
-            found = sscanf(line + n, "%" SCNu64, out) == 1;
-    fclose(f);
-    return found;
-}
-
-bool spk_cgroup_number(const spk_cgroup *c, const char *file, const char *key, uint64_t *out)
-{
-    char path[2048], want[64];
-    snprintf(path, sizeof path, "%s%s/%s", c->mount, c->path, file);
-    snprintf(want, sizeof want, "%s%s", key, *key ? " " : "");
-    return read_number(path, want, out);
-}
-
-bool spk_cgroup_up(spk_cgroup *c)
-{
-    char *slash = strrchr(c->path, '/');
-    if (!slash)
-        return false;
-    *slash = '\0';
-    return true;
-}
-
-/* True if "memory" is one of the controllers in a list such as "cpu,memory". */
-static bool has_memory(const char *controllers)
-{
-    const size_t n = strlen("memory");
-    for (const char *at = strstr(controllers, "memory"); at; at = strstr(at + 1, "memory"))
-        if ((at == controllers || at[-1] == ',') && (at[n] == '\0' || at[n] == ','))
-            return true;
-    return false;
-}
-
-static bool parse_line(char *line, spk_cgroup *out, const char *cgroups)
-{
-    line[strcspn(line, "\n")] = '\0';
-    char *controllers = strchr(line, ':');
-    char *path = controllers ? strchr(controllers + 1, ':') : NULL;
-    if (!path)
-        return false;
-    *path++ = '\0';
-    controllers++;
-    bool v2 = *controllers == '\0';
-    if (!v2 && !has_memory(controllers))
-        return false;
-    out->v2 = v2;
-    snprintf(out->mount, sizeof out->mount, "%s%s", cgroups, v2 ? "" : "/memory");
-    snprintf(out->path, sizeof out->path, "%s", strcmp(path, "/") == 0 ? "" : path);
-    return true;
-}
-
-bool spk_cgroup_find(spk_cgroup *out, const char *proc, const char *cgroups)
-{
-    char path[512], line[1200];
-    bool found = false;
-    snprintf(path, sizeof path, "%s/self/cgroup", proc ? proc : "/proc");
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return false;
-    while (fgets(line, sizeof line, f)) {
-        spk_cgroup c;
-        /* With both versions mounted the memory controller belongs to one of them, and v1's line names it. */
-        if (parse_line(line, &c, cgroups ? cgroups : "/sys/fs/cgroup") && (!found || !c.v2)) {
-            *out = c;
-            found = true;
-        }
-    }
-    fclose(f);
-    return found;
 }
 
 /* Limit and use of one cgroup; false if it sets none. */
@@ -138,7 +58,7 @@ static spk_status check_cgroups(const spk_memory_need *need, const char *proc, c
     spk_cgroup c;
     char what[256], have[32], max[32], use[32], soft[32];
     uint64_t total = spk_memory_total(need);
-    if (!spk_cgroup_find(&c, proc, cgroups))
+    if (!spk_cgroup_find(&c, "memory", proc, cgroups))
         return SPK_OK;
     do {
         uint64_t limit = 0, used = 0, cache = 0;
@@ -164,9 +84,9 @@ spk_status spk_memory_check(const spk_memory_need *need, const char *proc, const
     uint64_t available = 0, swap_free = 0, total = spk_memory_total(need);
     SPK_TRY(check_cgroups(need, proc, cgroups, err));
     snprintf(path, sizeof path, "%s/meminfo", proc ? proc : "/proc");
-    if (!read_number(path, "MemAvailable:", &available))
+    if (!spk_file_number(path, "MemAvailable:", &available))
         return SPK_OK;
-    if (!read_number(path, "SwapFree:", &swap_free))
+    if (!spk_file_number(path, "SwapFree:", &swap_free))
         swap_free = 0;
     available *= 1024;
     swap_free *= 1024;

@@ -25,17 +25,4 @@ SPK_CHECK spk_status spk_memory_check(const spk_memory_need *need, const char *p
 /* How many shards a process may keep open: a quarter of its RLIMIT_NOFILE, 2 to 256. */
 uint32_t spk_open_shards_max(void);
 
-/* Folder of the process's memory cgroup: the hierarchy's mount and the path below it ("" or "/a/b"). */
-typedef struct spk_cgroup {
-    char mount[512];
-    char path[1024];
-    bool v2;
-} spk_cgroup;
-/* False if there is none. */
-bool spk_cgroup_find(spk_cgroup *out, const char *proc, const char *cgroups);
-/* The number behind `key` in a file of "key number" lines (an empty key: the file is one number); false if unread. */
-bool spk_cgroup_number(const spk_cgroup *c, const char *file, const char *key, uint64_t *out);
-/* Up one level; false at the root. */
-bool spk_cgroup_up(spk_cgroup *c);
-
 #endif

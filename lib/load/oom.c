@@ -5,20 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "load/limits.h"
+#include "base/cgroup.h"
 
 static uint64_t machine_kills(const char *proc)
 {
-    char path[512], line[128];
+    char path[512];
     uint64_t kills = 0;
     snprintf(path, sizeof path, "%s/vmstat", proc ? proc : "/proc");
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    while (fgets(line, sizeof line, f))
-        if (sscanf(line, "oom_kill %" SCNu64, &kills) == 1)
-            break;
-    fclose(f);
+    if (!spk_file_number(path, "oom_kill ", &kills))
+        kills = 0;
     return kills;
 }
 
@@ -27,7 +22,7 @@ void spk_oom_read(spk_oom *out, const char *proc, const char *cgroups)
     spk_cgroup c;
     out->cgroup = 0;
     out->machine = machine_kills(proc);
-    if (spk_cgroup_find(&c, proc, cgroups) &&
+    if (spk_cgroup_find(&c, "memory", proc, cgroups) &&
         !spk_cgroup_number(&c, c.v2 ? "memory.events" : "memory.oom_control", "oom_kill", &out->cgroup))
         out->cgroup = 0;
 }
@@ -38,7 +33,7 @@ bool spk_oom_rose(spk_oom *seen, const char *proc, const char *cgroups, char *te
     spk_cgroup c;
     spk_oom_read(&now, proc, cgroups);
     *seen = now;
-    if (now.cgroup > before.cgroup && spk_cgroup_find(&c, proc, cgroups)) {
+    if (now.cgroup > before.cgroup && spk_cgroup_find(&c, "memory", proc, cgroups)) {
         uint64_t limit = 0;
         char bound[64] = "";
         if (spk_cgroup_number(&c, c.v2 ? "memory.max" : "memory.limit_in_bytes", "", &limit) && limit < UINT64_C(1)

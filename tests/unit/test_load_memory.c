@@ -4,6 +4,7 @@
 
 #include "load_fixture.h"
 
+#include "base/cgroup.h"
 #include "base/error.h"
 
 #include <sys/mman.h>
@@ -66,6 +67,32 @@ START_TEST(v1_limits)
     ck_fails(check_need(), err, SPK_E_LIMIT, "cg/memory has 100.0 MB left (its limit is 100.0 MB");
     put_text("cg/memory/memory.limit_in_bytes", "100000000\n");
     ck_ok(check_need(), err);
+}
+END_TEST
+
+static double cpus(void)
+{
+    return spk_cgroup_cpus(in_dir("proc"), in_dir("cg"));
+}
+
+START_TEST(cpu_quotas)
+{
+    ck_assert(cpus() == 0); /* nothing there */
+    put_text("proc/self/cgroup", "0::/a/b\n");
+    put_text("cg/a/b/cpu.max", "max 100000\n");
+    ck_assert(cpus() == 0);
+    put_text("cg/a/cpu.max", "250000 100000\n");
+    ck_assert(cpus() == 2.5);
+    put_text("cg/a/b/cpu.max", "50000 100000\n");
+    ck_assert(cpus() == 0.5);
+    put_text("proc/self/cgroup", "7:cpuset:/c\n3:cpuacct,cpu:/x\n0::/a/b\n"); /* v1 has the controller */
+    ck_assert(cpus() == 0);
+    put_text("cg/cpu/x/cpu.cfs_quota_us", "-1\n");
+    put_text("cg/cpu/x/cpu.cfs_period_us", "100000\n");
+    ck_assert(cpus() == 0);
+    put_text("cg/cpu/cpu.cfs_quota_us", "300000\n");
+    put_text("cg/cpu/cpu.cfs_period_us", "100000\n");
+    ck_assert(cpus() == 3);
 }
 END_TEST
 
@@ -235,6 +262,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, v2_limits_up_the_tree);
     tcase_add_test(t, v1_limits);
+    tcase_add_test(t, cpu_quotas);
     tcase_add_test(t, free_memory);
     tcase_add_test(t, oom_kills_are_seen);
     tcase_add_test(t, ring_states);
