@@ -86,14 +86,13 @@ static spk_status count_members(const spk_verify_target *t, const spk_shard *sha
     return status;
 }
 
-/* The index once more, for the counts; if it cannot be read, that has been told already. */
-static void count(const spk_verify_target *t, uint64_t i, spk_verify_shard *out)
+static spk_status on_shard(void *ctx, const spk_shard *shard, spk_error *err)
 {
-    spk_shard *shard = NULL;
-    if (!t->dataset || out->status < 0 || spk_dataset_open_shard(t->dataset, i, &shard, NULL) < 0)
-        return;
-    out->status = count_members(t, shard, out, &out->error);
-    spk_shard_close(shard);
+    job *j = ctx;
+    (void)err;
+    if (j->out->status == SPK_OK)
+        j->out->status = count_members(j->target, shard, j->out, &j->out->error);
+    return SPK_OK;
 }
 
 static spk_status open_source(const spk_verify_target *t, uint64_t i, spk_source **out, spk_shard_expect *expect,
@@ -109,7 +108,7 @@ void spk_verify_one(spk_verify_target *t, uint64_t i, spk_verify_shard *out)
     job j = {t, out};
     spk_source *source = NULL;
     spk_shard_expect expect;
-    spk_shard_verify_hooks hooks = {on_problem, on_bytes, t->dataset ? on_key : NULL, &j};
+    spk_shard_verify_hooks hooks = {on_problem, on_bytes, t->dataset ? on_key : NULL, &j, t->dataset ? on_shard : NULL};
     spk_error error;
 
     spk_error_clear(&error);
@@ -127,7 +126,6 @@ void spk_verify_one(spk_verify_target *t, uint64_t i, spk_verify_shard *out)
     }
     if (status < 0)
         out->status = spk_verify_note(out, &error, &out->error);
-    count(t, i, out);
 }
 
 void spk_verify_shard_free(spk_verify_shard *s)

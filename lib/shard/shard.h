@@ -60,6 +60,8 @@ typedef struct spk_shard_verify_hooks {
     /* For uniqueness across shards; may be NULL. */
     spk_status (*on_key)(void *ctx, const char *key, size_t len, uint64_t sample, spk_error *err);
     void *ctx;
+    /* At the end, if the shard could be opened as `expect` says; an error ends the run. May be NULL. */
+    spk_status (*on_shard)(void *ctx, const spk_shard *shard, spk_error *err);
 } spk_shard_verify_hooks;
 SPK_CHECK spk_status spk_shard_verify(spk_source *source, const spk_shard_expect *expect,
                                       const spk_shard_verify_hooks *hooks, uint64_t *samples, spk_error *err);

@@ -13,6 +13,7 @@ struct verify {
     spk_source *source;
     const spk_shard_verify_hooks *hooks;
     spk_shard *shard;
+    int as_expected; /* the shard */
     spk_sha256 *sha;
     spk_frame_reader *decoder;
     spk_buf compressed;
@@ -115,6 +116,7 @@ static spk_status open_tail(struct verify *v, const spk_shard_expect *expect, sp
     spk_error_clear(&first);
     spk_error_clear(&second);
     spk_status st = spk_shard_open_borrowed(&v->shard, v->source, expect, &first);
+    v->as_expected = st == SPK_OK;
     if (st == SPK_OK)
         return SPK_OK;
     SPK_TRY(problem(v, st, &first, err));
@@ -140,7 +142,8 @@ static spk_status verify_open(struct verify *v, spk_error *err)
     }
     /* Index and seek table were checked by opening. */
     SPK_TRY(count_bytes(v, v->shard->bytes - v->shard->index_offset, err));
-    return verify_keys(v, err);
+    SPK_TRY(verify_keys(v, err));
+    return v->as_expected && v->hooks->on_shard ? v->hooks->on_shard(v->hooks->ctx, v->shard, err) : SPK_OK;
 }
 
 spk_status spk_shard_verify(spk_source *source, const spk_shard_expect *expect, const spk_shard_verify_hooks *hooks,

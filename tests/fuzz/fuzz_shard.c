@@ -41,7 +41,7 @@ static void use(const uint8_t *data, size_t n)
     spk_error err;
     int problems = 0;
     uint64_t samples = 0;
-    const spk_shard_verify_hooks hooks = {on_problem, NULL, NULL, &problems};
+    const spk_shard_verify_hooks hooks = {on_problem, NULL, NULL, &problems, NULL};
     fixture_must(spk_source_memory(&source, data, n, "x.tar.zst", fe));
     fixture_must(spk_shard_verify(source, NULL, &hooks, &samples, fe));
     if (spk_shard_open_source(&s, source, NULL, NULL, &err) == SPK_OK) {

@@ -70,7 +70,7 @@ static int problems_of(spk_source *source, const spk_shard_expect *e)
     int problems = 0;
     uint64_t samples = 0;
     spk_error err;
-    spk_shard_verify_hooks hooks = {count, NULL, NULL, &problems};
+    spk_shard_verify_hooks hooks = {count, NULL, NULL, &problems, NULL};
     ck_ok(spk_shard_verify(source, e, &hooks, &samples, &err), err);
     return problems;
 }

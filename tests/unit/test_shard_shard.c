@@ -4,27 +4,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "shard/shard.h"
-#include "shard_fixture.h"
-
-static char *folder;
-static char path[4096];
-static spk_shard_info info;
-static uint8_t *bytes;
-static size_t bytes_n;
-
-static void setup(void)
-{
-    folder = check_temp_folder();
-    snprintf(path, sizeof path, "%s/small.tar.zst", folder);
-    fixture_shard(path, fixture_small, 6, 3, 1, &info);
-    bytes = fixture_load(path, &bytes_n);
-}
-
-static void teardown(void)
-{
-    free(bytes);
-    check_remove_tree(folder);
-}
+#include "small_shard.h"
 
 START_TEST(shards_are_listed_from_their_index)
 {

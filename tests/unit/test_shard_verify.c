@@ -4,27 +4,7 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "shard/shard.h"
-#include "shard_fixture.h"
-
-static char *folder;
-static char path[4096];
-static spk_shard_info info;
-static uint8_t *bytes;
-static size_t bytes_n;
-
-static void setup(void)
-{
-    folder = check_temp_folder();
-    snprintf(path, sizeof path, "%s/small.tar.zst", folder);
-    fixture_shard(path, fixture_small, 6, 3, 1, &info);
-    bytes = fixture_load(path, &bytes_n);
-}
-
-static void teardown(void)
-{
-    free(bytes);
-    check_remove_tree(folder);
-}
+#include "small_shard.h"
 
 static void expect_of(spk_shard_expect *e)
 {
@@ -75,7 +55,7 @@ static spk_status on_key(void *ctx, const char *key, size_t len, uint64_t sample
 
 static uint64_t verify(report *r, spk_source *source, const spk_shard_expect *expect)
 {
-    spk_shard_verify_hooks hooks = {on_problem, on_bytes, NULL, r};
+    spk_shard_verify_hooks hooks = {on_problem, on_bytes, NULL, r, NULL};
     uint64_t samples = 99;
     spk_error err;
     memset(r, 0, sizeof *r);
@@ -156,7 +136,7 @@ END_TEST
 START_TEST(verify_asks_for_keys_and_stops_when_told)
 {
     report r = {0};
-    spk_shard_verify_hooks hooks = {on_problem, on_bytes, on_key, &r};
+    spk_shard_verify_hooks hooks = {on_problem, on_bytes, on_key, &r, NULL};
     spk_source *source = NULL;
     uint64_t samples = 0;
     spk_error err;
