@@ -633,8 +633,11 @@ def main(arguments):
         for path in read_paths(rest[1:]):
             position = keys.split_position(keys.split_stem(path)[0])
             print(keys.choose_split(position, splits), "%.17g" % position, show(path), sep="\t")
+    elif command in ("-h", "--help", "help"):
+        print(__doc__.strip())
     else:
-        sys.exit(__doc__.strip())
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
     return 0
 
 

@@ -196,11 +196,24 @@ const command cmd_bench = {
     .synopsis = "[OPTION]... DATASET",
     .description =
         "Goes through whole epochs as a trainer would that does nothing with the batches, once for each number of "
-        "workers, and prints: the time from opening the dataset to the first batch; rates from the first to the last "
-        "batch, of rows, of bytes delivered and of bytes read from shards; the time from the last batch of an epoch "
-        "to the first of the next (an ordinary batch takes batch size / rate); how many of the batches that are "
-        "prepared ahead were ready when one was asked for; the private memory of the largest worker, and what was "
-        "estimated beforehand.\n\n"
+        "worker processes, and prints a line for each number:\n\n"
+        "  first batch  time from opening the dataset to the first batch\n"
+        "  images/s     rows per second, from the first batch to the last; samples/s\n"
+        "               without images\n"
+        "  output/s     bytes per second handed to the trainer\n"
+        "  read/s       compressed bytes per second read from shards\n"
+        "  epoch gap    time from the last batch of an epoch to the first of the next;\n"
+        "               an ordinary batch takes batch size / rate\n"
+        "  ready        of the batches that are prepared ahead, how many were ready on\n"
+        "               average when one was asked for: near 0, the trainer waits\n"
+        "  memory       private memory of the largest worker (and the estimate)\n"
+        "  waited       with --step-ms: share of the time that the trainer waited\n"
+        "  bottleneck   with --step-ms: whether data or the trainer sets the pace\n\n"
+        "The knee is the smallest number of workers that comes within 5 % of the best rate: more are of no use. The "
+        "lines "
+        "above the table tell what is held in memory. A lane is one of the shuffled streams of samples that a batch is "
+        "put together from; each is read by one worker and holds --lane-buffer samples, so that more lanes mix better "
+        "and take more memory.\n\n"
         "A single pass reads from the disk or from the system's cache, as it happens: the first one may be slower.",
     .options = options,
     .operands = operands,

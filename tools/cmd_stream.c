@@ -92,7 +92,9 @@ static int save_state(const stream *s)
     spk_error_clear(&err);
     if (spk_loader_state_save(s->loader, &text, &err) < 0)
         return cli_fail(&err, NULL);
-    int rc = place_file(s->values->state, text, strlen(text), 1);
+    size_t n = strlen(text);
+    text[n] = '\n'; /* in the place of the terminator */
+    int rc = place_file(s->values->state, text, n + 1, 1);
     spk_free(text);
     return rc;
 }

@@ -13,6 +13,7 @@ static const command *const commands[] = {
 const tool_info tool = {
     .name = "shardpack",
     .version = SPK_VERSION_STRING,
+    .date = SPK_VERSION_DATE,
     .summary = "Packs image folders into large shards that tar, zstd and webdataset read, and reads them back.",
     .description =
         "shardpack turns a folder of images into a dataset: a few large .tar.zst files (shards), a small manifest.json "

@@ -115,7 +115,7 @@ void opts_range(const opt *r, char *buf, size_t size);
 /* ---- texts made from the tables ---- */
 
 typedef struct tool_info {
-    const char *name, *version, *summary, *description;
+    const char *name, *version, *date, *summary, *description;
     const command *const *commands; /* NULL at the end */
 } tool_info;
 

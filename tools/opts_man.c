@@ -1,5 +1,5 @@
-/* Manual pages in man(7) macros, from the same tables as --help. No dates, so that the same sources give the same
- * bytes. */
+/* Manual pages in man(7) macros, from the same tables as --help. Their date is the version's, so that the same sources
+ * give the same bytes. */
 #include <ctype.h>
 #include <string.h>
 
@@ -121,7 +121,7 @@ static void put_head(FILE *f, const tool_info *t, const char *page, const char *
     title[sizeof title - 1] = 0;
     fputs(".\\\" Made by shardpack help --man. Changes belong into the tables of the source.\n.TH ", f);
     put(f, title);
-    fprintf(f, " 1 \"\" \"%s %s\" \"User Commands\"\n.SH NAME\n", t->name, t->version);
+    fprintf(f, " 1 \"%s\" \"%s %s\" \"User Commands\"\n.SH NAME\n", t->date, t->name, t->version);
     put(f, page);
     fputs(" \\- ", f);
     put(f, summary);

@@ -31,6 +31,6 @@ status_of() {
 # Replaces what differs between versions and runs: hashes, compressed sizes, times.
 steady() {
     sed -E -e 's/[0-9a-f]{64}/FINGERPRINT/g' -e 's/-[0-9a-f]{8}-([0-9]{6})/-HASH-\1/g' -e 's/shards-[0-9a-f]{8}/shards-HASH/' \
-        -e 's/shardpack [0-9]+[.][0-9]+[.][0-9]+/shardpack VERSION/' -e 's/, [0-9.]+ [A-Za-z]+ out [(][^)]*[)]/, SIZE out/' \
+        -e 's/"[0-9]{4}-[0-9]{2}-[0-9]{2}"/"DATE"/' -e 's/shardpack [0-9]+[.][0-9]+[.][0-9]+/shardpack VERSION/' -e 's/, [0-9.]+ [A-Za-z]+ out [(][^)]*[)]/, SIZE out/' \
         -e 's/"(filesize|bytes_out)": [0-9]+/"\1": SIZE/' -e 's/in [0-9.]+ m?s \([^)]*\)/in TIME/' -e 's/"seconds": ?[0-9.e+-]+/"seconds":TIME/'
 }

@@ -17,6 +17,7 @@ extern "C" {
 #define SPK_VERSION_MINOR 1
 #define SPK_VERSION_PATCH 0
 #define SPK_VERSION_STRING "0.1.0"
+#define SPK_VERSION_DATE "2026-11-30" /* in the manual pages; changes with the version */
 
 /* Version of the library in use, as "major.minor.patch"; static storage. */
 SPK_API const char *spk_version(void);

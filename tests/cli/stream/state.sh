@@ -15,6 +15,5 @@ done
 # At the end, and after a part; written in one step, over what is there.
 shardpack stream -b 2 --batches 2 --state state.json out > /dev/null
 steady < state.json
-echo
 shardpack stream -b 2 --state state.json out > /dev/null
 shardpack stream -b 2 --resume state.json --epochs 2 out
