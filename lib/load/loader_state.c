@@ -22,7 +22,7 @@ typedef struct state {
     uint64_t version, epoch, position, total, substituted;
     uint64_t seed; /* as text in the file: other readers keep 53 bits of a number */
     bool shuffle;
-    uint64_t global_batch, chunk, groups, buffer, span, echo;
+    uint64_t order, global_batch, chunk, groups, buffer, span, echo;
 } state;
 
 spk_status spk_loader_state_save(const spk_loader *l, char **out, spk_error *err)
@@ -33,13 +33,13 @@ spk_status spk_loader_state_save(const spk_loader *l, char **out, spk_error *err
     SPK_TRY(spk_loader_check_owner(l, err));
     snprintf(seed, sizeof seed, "%" PRIu64, p->seed);
     json_t *root =
-        json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:{s:b, s:I, s:I, s:I, s:I, s:I, s:I}}", "format",
+        json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:{s:i, s:b, s:I, s:I, s:I, s:I, s:I, s:I}}", "format",
                   STATE_FORMAT, "version", (int)STATE_VERSION, "fingerprint", spk_dataset_fingerprint(l->dataset),
                   "epoch", (json_int_t)l->delivered.epoch, "position", (json_int_t)l->delivered.x, "total",
                   (json_int_t)l->core->spec.total, "substituted", (json_int_t)l->substituted, "seed", seed, "plan",
-                  "shuffle", (int)p->shuffle, "global_batch", (json_int_t)p->global_batch, "chunk",
-                  (json_int_t)p->chunk, "lane_groups", (json_int_t)p->groups, "lane_buffer", (json_int_t)p->buffer,
-                  "span", (json_int_t)p->span, "echo", (json_int_t)p->echo);
+                  "order", (int)SPK_PLAN_ORDER, "shuffle", (int)p->shuffle, "global_batch", (json_int_t)p->global_batch,
+                  "chunk", (json_int_t)p->chunk, "lane_groups", (json_int_t)p->groups, "lane_buffer",
+                  (json_int_t)p->buffer, "span", (json_int_t)p->span, "echo", (json_int_t)p->echo);
     *out = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return *out ? SPK_OK : spk_error_nomem(err, 1024);
@@ -51,6 +51,10 @@ static spk_status parse_plan(const json_t *root, state *s, spk_error *err)
     const spk_json_at top = {root, ""};
     SPK_TRY(spk_json_get(&top, "plan", JSON_OBJECT, &plan, err));
     const spk_json_at at = {plan, "plan."};
+    SPK_TRY(spk_json_number(&at, "order", &s->order, err));
+    if (s->order != SPK_PLAN_ORDER)
+        return spk_error_set(err, SPK_E_UNSUPPORTED, "order of version %" PRIu64 ", this library makes %u", s->order,
+                             SPK_PLAN_ORDER);
     const json_t *shuffle = json_object_get(plan, "shuffle");
     if (!json_is_boolean(shuffle))
         return spk_error_set(err, SPK_E_FORMAT, "key \"plan.shuffle\" is no boolean");

@@ -15,7 +15,8 @@
 
 #include "load/spec.h"
 
-#define SPK_PROTOCOL 0x53504b02u
+/* "SP", the version of the order, and that of what is declared here. */
+#define SPK_PROTOCOL (0x53500000u | SPK_PLAN_ORDER << 8 | 2u)
 
 typedef struct spk_shm_shard {
     uint64_t name; /* offset of its path in names, NUL-terminated */
@@ -108,6 +109,7 @@ typedef struct spk_done_packet {
 /* A DONE without a substitution ends before its error records. */
 #define SPK_DONE_SHORT offsetof(spk_done_packet, error)
 
+static_assert(SPK_PLAN_ORDER < 256, "one byte of the protocol");
 static_assert(sizeof SPK_VERSION_STRING <= sizeof((spk_shm_head *)NULL)->version, "versions are short");
 static_assert(sizeof(spk_run_packet) == 40, "packets are fixed");
 static_assert(sizeof(spk_slot_control) == 64, "control blocks are fixed");

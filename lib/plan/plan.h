@@ -10,6 +10,10 @@
 #include <shardpack/error.h>
 #include <stdbool.h>
 
+/* Version of the order and of the draws of crops and flips (epoch-order.md). It is part of saved states and of the
+ * loader's protocol; test_plan_vectors.c ties it to the vectors, so that neither changes alone. */
+#define SPK_PLAN_ORDER 1u
+
 #define SPK_PLAN_CHUNK 16u
 #define SPK_PLAN_BUFFER 64u
 #define SPK_PLAN_LANES 48u

@@ -125,7 +125,9 @@ START_TEST(a_worker_that_cannot_start)
     use_fake("status");
     refuses(2, SPK_E_WORKER, "ended with status 3 before it was ready");
     use_fake("protocol");
-    refuses(1, SPK_E_WORKER, "speaks protocol 53504b03, this library 53504b02");
+    char protocols[64];
+    snprintf(protocols, sizeof protocols, "speaks protocol %08x, this library %08x", SPK_PROTOCOL + 1, SPK_PROTOCOL);
+    refuses(1, SPK_E_WORKER, protocols);
     use_fake("silent");
     refuses(1, SPK_E_WORKER, "a worker was not ready within 1 s");
 }

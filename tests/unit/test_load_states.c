@@ -50,7 +50,7 @@ static void offer_number(spk_loader *l, const char *text, const char *key, const
 
 START_TEST(damaged_states_are_refused)
 {
-    static const char *const numbers[] = {"version",      "epoch", "position",    "total",       "substituted",
+    static const char *const numbers[] = {"version",      "order", "epoch",       "position",    "total", "substituted",
                                           "global_batch", "chunk", "lane_groups", "lane_buffer", "echo"};
     exact_run r = {.set = &sets[4], .o = refusal_options()};
     char *text = NULL;
@@ -78,6 +78,7 @@ START_TEST(damaged_states_are_refused)
             offer_number(l, text, numbers[i], huge[k], SPK_E_FORMAT, "state: ");
     }
     offer_number(l, text, "version", "2", SPK_E_UNSUPPORTED, "version 2, this library knows 1");
+    offer_number(l, text, "order", "2", SPK_E_UNSUPPORTED, "order of version 2, this library makes 1");
     offer_number(l, text, "seed", "\"18446744073709551616\"", SPK_E_FORMAT, "seed");
     offer_number(l, text, "position", "201", SPK_E_FORMAT, "position 201 of 200");
     offer_number(l, text, "global_batch", "0", SPK_E_FORMAT, "global_batch of 0");

@@ -135,6 +135,38 @@ START_TEST(crops_are_those_of_the_specification)
 }
 END_TEST
 
+/* Digests of the vectors of each version of the order. */
+static const char *const vectors_of_order[] = {NULL,
+                                               "e22e67a52a20c8ceabfa0edf344cb5250227cdd9cf7b8c8e92d4c7efc3ae2192"};
+
+/* Whoever changes the order makes the vectors anew, and comes by here. */
+START_TEST(an_order_has_a_version)
+{
+    static const char *const files[] = {"epoch-order.tsv", "augment.tsv"};
+    char line[LINE], hex[SPK_SHA256_HEX];
+    uint8_t digest[SPK_SHA256_BYTES];
+    spk_sha256 *sha = NULL;
+    spk_error err;
+    ck_ok(spk_sha256_new(&sha, &err), err);
+    spk_sha256_init(sha);
+    for (size_t i = 0; i < 2; i++) {
+        FILE *f = open_vectors(files[i]);
+        while (fgets(line, LINE, f))
+            if (line[0] != '#')
+                spk_sha256_update(sha, line, strlen(line));
+        fclose(f);
+    }
+    spk_sha256_final(sha, digest);
+    spk_sha256_free(sha);
+    spk_hex(hex, digest, sizeof digest);
+    ck_assert_uint_eq(sizeof vectors_of_order / sizeof vectors_of_order[0], SPK_PLAN_ORDER + 1);
+    ck_assert_msg(strcmp(hex, vectors_of_order[SPK_PLAN_ORDER]) == 0,
+                  "the vectors are others (%s) than those of order %u: if the order or a draw has changed, raise "
+                  "SPK_PLAN_ORDER and add their digest; if only vectors were added, replace it",
+                  hex, SPK_PLAN_ORDER);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("plan/vectors");
@@ -142,6 +174,7 @@ static Suite *suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, orders_are_those_of_the_specification);
     tcase_add_test(t, crops_are_those_of_the_specification);
+    tcase_add_test(t, an_order_has_a_version);
     suite_add_tcase(s, t);
     return s;
 }
