@@ -70,6 +70,7 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ
 	python3 tests/support/suites.py --build $(call build_of,tsan) unit cli e2e || failed=1; \
 	echo "== release, long"; \
 	TEST_LONG=1 $(SUITES) unit format cli pixels e2e lint headers exports install replay || failed=1; \
+	if command -v valgrind > /dev/null; then echo "== valgrind"; $(MAKE) --no-print-directory check-valgrind || failed=1; fi; \
 	echo "== fuzzing"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) || failed=1; \
 	test -z "$$failed"
@@ -102,6 +103,11 @@ check-unit check-format check-cli check-e2e check-lint check-headers check-expor
 	@$(SUITES) $(@:check-%=%)
 check-format check-cli check-e2e: all $(EXAMPLE_BIN)
 check-exports check-install: lib
+# Its own build: without optimisation, so that what it says names lines.
+.PHONY: check-valgrind
+check-valgrind: ## unit tests of load, plan and image under valgrind, if that is installed; takes a while
+	@$(submake) CONFIG=debug BUILD=$(call build_of,debug) test-programs
+	@python3 tests/support/suites.py --build $(call build_of,debug) valgrind
 check-replay:
 	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
 	@$(SUITES) replay

@@ -88,7 +88,8 @@ static void cut_middle(char *text, size_t n)
 }
 
 /* Writes fmt, and ": " and `end` unless that is NULL, to out as printable UTF-8, cut to fit. */
-static void write_text(char out[SPK_ERROR_TEXT], const char *end, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void write_text(char out[SPK_ERROR_TEXT], const char *end, const char *fmt,
+                                                             va_list ap)
 {
     char fixed[3 * SPK_ERROR_TEXT], clean[4 * SPK_ERROR_TEXT], *raw = fixed;
     size_t room = 2 * SPK_ERROR_TEXT, end_n = end ? strlen(end) + 2 : 0; /* an end has less than SPK_ERROR_TEXT bytes */

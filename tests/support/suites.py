@@ -40,6 +40,14 @@ def unit(options):
         yield [options.build / "tests/unit" / source.stem]
 
 
+def valgrind(options):
+    """The unit tests of the layers with the most pointer arithmetic. A test that leaks or errs exits with 9."""
+    check = "valgrind -q --leak-check=full --show-leak-kinds=definite,indirect --error-exitcode=9".split()
+    for source in sorted(pathlib.Path("tests/unit").glob("test_*.c")):
+        if source.stem.split("_")[1] in ("image", "load", "plan"):
+            yield check + ["--errors-for-leak-kinds=definite,indirect", options.build / "tests/unit" / source.stem]
+
+
 def replay(options):
     """Each fuzz target over its committed corpus."""
     for source in sorted(pathlib.Path("tests/fuzz").glob("fuzz_*.c")):
@@ -57,6 +65,7 @@ def suites(options):
     library = next(iter(sorted(options.build.glob("*.so"))), "no shared library")
     return {
         "unit": unit,
+        "valgrind": valgrind,
         "format": lambda _: first("tests/format/run", "tests/format/run.py", "tests/format/run.sh"),
         "cli": lambda _: first("tests/cli/run"),
         "pixels": lambda _: [["/usr/bin/python3", "tests/pixels/compare.py"]],
@@ -99,6 +108,8 @@ def main():
     environment = dict(os.environ)
     environment.pop("MAKEFLAGS", None)
     environment.pop("MAKELEVEL", None)
+    if "valgrind" in options.suite:
+        environment["CK_TIMEOUT_MULTIPLIER"] = "30"
     environment["BUILD_DIR"] = str(options.build.resolve())
     environment["SHARDPACK"] = str((options.build / "shardpack").resolve())
     environment["RENDER_ONE"] = str((options.build / "tests/pixels/render_one").resolve())
