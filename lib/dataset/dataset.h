@@ -48,8 +48,4 @@ bool spk_path_is_shard(const char *path);
 /* folder/name, malloc'ed. */
 SPK_CHECK spk_status spk_path_join(char **out, const char *folder, const char *name, spk_error *err);
 
-/* Copies an options struct that begins with its size: an older caller's is shorter, a newer one's longer part must be
- * zero. out has been zeroed; options may be NULL. */
-SPK_CHECK spk_status spk_options_copy(void *out, size_t size, const void *options, spk_error *err);
-
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 #include "dataset/publish.h"
 

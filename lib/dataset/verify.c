@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/verify.h"
 
 #define JOBS_MAX 1024

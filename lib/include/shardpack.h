@@ -4,6 +4,7 @@
 
 #include <shardpack/dataset.h>
 #include <shardpack/error.h>
+#include <shardpack/image.h>
 #include <shardpack/loader.h>
 #include <shardpack/pack.h>
 #include <shardpack/shard.h>

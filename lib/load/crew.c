@@ -70,7 +70,9 @@ static spk_status wait_for_hello(spk_loader *l, spk_error *err)
     const spk_worker *lost = NULL;
     uint64_t start = spk_now_ns();
     while (!all_alive(l, &lost) && !lost) {
-        spk_crew_receive(l, 100);
+        (void)spk_crew_receive(l, 100);
+        if (l->on_wait && l->on_wait(l->user) != 0)
+            return spk_error_set(err, SPK_E_CANCELLED, "cancelled while the workers were started");
         if (l->timeout_ns > 0 && spk_now_ns() - start > l->timeout_ns)
             return spk_error_set(err, SPK_E_WORKER, "%s: a worker was not ready within %.0f s", l->program,
                                  (double)l->timeout_ns / 1e9);
@@ -238,7 +240,7 @@ void spk_crew_take(spk_loader *l)
     }
 }
 
-void spk_crew_receive(spk_loader *l, int wait_ms)
+bool spk_crew_receive(spk_loader *l, int wait_ms)
 {
     wait_ms = spk_crew_start_due(l, wait_ms);
     for (uint32_t i = 0; i < l->workers_n; i++) {
@@ -247,11 +249,13 @@ void spk_crew_receive(spk_loader *l, int wait_ms)
         l->polls[2 * i] = (struct pollfd){.fd = w->lost ? -1 : w->socket, .events = (short)(POLLIN | out)};
         l->polls[2 * i + 1] = (struct pollfd){.fd = w->lost ? -1 : w->process.pidfd, .events = POLLIN};
     }
-    if (poll(l->polls, 2 * l->workers_n, wait_ms) <= 0)
-        return;
-    for (uint32_t i = 0; i < l->workers_n; i++)
+    int n = poll(l->polls, 2 * l->workers_n, wait_ms);
+    if (n < 0)
+        return errno == EINTR;
+    for (uint32_t i = 0; i < l->workers_n && n > 0; i++)
         if (!l->workers[i].lost)
             serve(l, &l->workers[i], &l->polls[2 * i]);
+    return false;
 }
 
 /* Idle ones end by themselves when their socket closes; the others have nothing worth waiting for. */

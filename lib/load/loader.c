@@ -8,6 +8,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 #include "load/loader_parts.h"
 #include "load/tasks.h"
@@ -15,6 +16,7 @@
 #define PREFETCH 4u
 #define TIMEOUT_SECONDS 120.0
 #define TIMEOUT_MAX 1e9 /* seconds; beyond: none */
+#define ON_WAIT_NS ((uint64_t)100000000)
 
 spk_status spk_loader_check_owner(const spk_loader *l, spk_error *err)
 {
@@ -55,10 +57,11 @@ static spk_status set_options(spk_loader *l, const spk_loader_options *o, spk_er
     uint32_t prefetch = o->prefetch == 0 ? PREFETCH : o->prefetch;
     l->timeout_ns = timeout > 0 && timeout < TIMEOUT_MAX ? (uint64_t)(timeout * 1e9) : 0;
     l->max_errors = o->max_errors;
-    l->error_on_hold = o->copy_on_hold != 0;
+    l->error_on_hold = o->error_on_hold != 0;
     l->fixed_groups = o->lane_groups != 0;
     l->on_note = o->on_note;
     l->user = o->user;
+    l->on_wait = o->on_wait;
     uint32_t workers = l->core->spec.workers;
     l->ahead = workers > 0 ? prefetch + 1 : 1;
     l->keep = workers > 0 && prefetch > 1 ? 2 : 1;
@@ -182,7 +185,8 @@ void spk_loader_close(spk_loader *l)
 
 /* ---- next ---- */
 
-/* Waits until the next batch is there. Workers that fail or stall make batches that have an error, so it comes. */
+/* Waits until the next batch is there; NULL if the caller does not want to wait any more. Workers that fail or stall
+ * make batches that have an error, so it comes. */
 static spk_slot *wait_for_workers(spk_loader *l)
 {
     spk_crew_take(l);
@@ -194,14 +198,21 @@ static spk_slot *wait_for_workers(spk_loader *l)
     uint64_t start = spk_now_ns(), asked = 1000000000u;
     if (l->timeout_ns > 0 && l->timeout_ns / 4 < asked)
         asked = l->timeout_ns / 4 + 1000000u;
+    if (l->on_wait && asked > ON_WAIT_NS)
+        asked = ON_WAIT_NS;
     spk_watchdog_arm(l);
-    for (uint64_t now = start; !slot;) {
+    bool wanted = true;
+    for (uint64_t now = start, told = start; !slot && wanted;) {
         uint64_t before = now;
-        spk_crew_receive(l, (int)(asked / 1000000u));
+        bool signal = spk_crew_receive(l, (int)(asked / 1000000u));
         now = spk_now_ns();
         spk_watchdog_look(l, asked, now - before);
         spk_loader_begin(l);
         slot = spk_ring_ready(&l->ring);
+        if (!slot && l->on_wait && (signal || now - told >= ON_WAIT_NS)) {
+            told = now;
+            wanted = l->on_wait(l->user) == 0;
+        }
     }
     l->stats.wait_ns += spk_now_ns() - start;
     return slot;
@@ -211,6 +222,9 @@ static spk_status wait_for_batch(spk_loader *l, spk_slot **out, spk_error *err)
 {
     if (l->workers_n > 0) {
         *out = wait_for_workers(l);
+        if (!*out)
+            return spk_error_set(err, SPK_E_CANCELLED, "cancelled while waiting for batch %llu of epoch %llu",
+                                 (unsigned long long)l->delivered.number, (unsigned long long)l->delivered.epoch);
         return SPK_OK;
     }
     uint64_t start = spk_now_ns();
@@ -344,6 +358,27 @@ spk_status spk_loader_set_epoch(spk_loader *l, uint32_t epoch, spk_error *err)
     if (epoch > SPK_PLAN_EPOCH_MAX)
         return spk_error_set(err, SPK_E_INVALID, "epoch of %u: must be 0 to %u", epoch, SPK_PLAN_EPOCH_MAX);
     spk_status status = spk_loader_go(l, epoch, 0, &local);
+    if (status < 0 && err)
+        *err = local;
+    return status;
+}
+
+spk_status spk_loader_skip(spk_loader *l, uint64_t count, spk_error *err)
+{
+    spk_error local;
+    spk_error_clear(&local);
+    SPK_TRY(spk_loader_check_owner(l, err));
+    if (l->failed.code != SPK_OK) {
+        if (err)
+            *err = l->failed;
+        return l->failed.code;
+    }
+    const spk_load_spec *spec = &l->core->spec;
+    uint64_t n = count < l->delivered.left ? count : l->delivered.left;
+    uint64_t x = l->delivered.x + n * spec->batch_size * spec->world_size;
+    if (n == 0)
+        return SPK_OK;
+    spk_status status = spk_loader_go(l, l->delivered.epoch, x < spec->total ? x : spec->total, &local);
     if (status < 0 && err)
         *err = local;
     return status;

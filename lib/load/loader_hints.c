@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 #include "load/loader_parts.h"
 #include "load/tasks.h"

@@ -77,6 +77,7 @@ struct spk_loader {
     bool fixed_groups; /* lane_groups was given */
     void (*on_note)(void *user, const char *text);
     void *user;
+    int (*on_wait)(void *user);
 
     spk_place delivered;    /* next to hand out */
     spk_place begun;        /* next to begin */
@@ -139,8 +140,9 @@ void spk_crew_forget(spk_loader *l);
 void spk_crew_send(spk_loader *l);
 /* Takes the answers that are there: one call of the system for each worker that owes one. */
 void spk_crew_take(spk_loader *l);
-/* Takes the answers that are there, waiting up to wait_ms for the first; replaces workers that have died. */
-void spk_crew_receive(spk_loader *l, int wait_ms);
+/* Takes the answers that are there, waiting up to wait_ms for the first; replaces workers that have died. True if a
+ * signal cut the wait short. */
+bool spk_crew_receive(spk_loader *l, int wait_ms);
 /* A worker that cannot go on: the batch that it is on fails with err, and so do those behind it. */
 void spk_crew_lose(spk_loader *l, spk_worker *w, const spk_error *err);
 /* crew_death.c: a worker has ended (or talks nonsense, `why`): replaces it, at once or later, or gives it up. */

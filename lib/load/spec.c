@@ -6,6 +6,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 #include "load/spec_columns.h"
 

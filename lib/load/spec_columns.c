@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "dataset/dataset.h"
 #include "load/fill_image.h"
 #include "shard/tar.h"

@@ -8,6 +8,8 @@
 #include "image/exif.h"
 #include "image_encode.h"
 
+#include <shardpack/image.h>
+
 static const jpeg_kind kinds[] = JPEG_KINDS;
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -363,12 +365,46 @@ START_TEST(orientation_of_png)
 }
 END_TEST
 
+/* The public calls give what the decoder gives, and nothing is written that is not asked for. */
+START_TEST(whole_images)
+{
+    for (size_t k = 0; k < KINDS; k++)
+        for (uint32_t channels = 1; channels <= 3; channels += 2) {
+            size_t n = 0;
+            rows want;
+            uint32_t w = 0, h = 0;
+            spk_image_decode_options o = {.size = sizeof o, .channels = channels};
+            unsigned char *file = encode_jpeg(37, 21, &kinds[k], &n);
+            ck_ok(decode(file, n, NULL, 1, channels, &want), err);
+            ck_ok(spk_image_get_size(file, n, NULL, &w, &h, &err), err);
+            ck_assert_uint_eq(w, 37);
+            ck_assert_uint_eq(h, 21);
+            uint8_t *have = malloc(37u * 21 * 3);
+            ck_ok(spk_image_decode(file, n, &o, have, want.n, &err), err);
+            ck_assert_mem_eq(have, want.p, want.n);
+            ck_fails(spk_image_decode(file, n, &o, have, want.n - 1, &err), err, SPK_E_INVALID,
+                     "image of 37x21 pixels");
+            o.channels = 2;
+            ck_fails(spk_image_decode(file, n, &o, have, want.n, &err), err, SPK_E_INVALID, "channels of 2");
+            o = (spk_image_decode_options){.size = sizeof o, .max_pixels = 776};
+            ck_fails(spk_image_get_size(file, n, &o, &w, &h, &err), err, SPK_E_LIMIT, "776");
+            ck_fails(spk_image_decode(file, n / 2, NULL, have, 37u * 21 * 3, &err), err, SPK_E_FORMAT,
+                     "truncated JPEG");
+            ck_fails(spk_image_get_size("text", 4, NULL, &w, &h, &err), err, SPK_E_FORMAT, "not an image");
+            free(have);
+            free(want.p);
+            free(file);
+        }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("image/decode");
     TCase *t = tcase_create("decode");
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, whole_images);
     tcase_add_test(t, parts_of_jpegs);
     tcase_add_test(t, parts_of_pngs);
     tcase_add_test(t, png_values);

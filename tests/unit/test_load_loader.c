@@ -293,7 +293,7 @@ START_TEST(held_batches_as_an_error)
     spk_loader_options o = load_options(2);
     spk_batch *held[16] = {NULL}, *b = NULL;
     size_t n = 0;
-    o.copy_on_hold = 1;
+    o.error_on_hold = 1;
     spk_loader *l = load_open(o);
     while (spk_loader_next(l, &held[n], &err) == SPK_OK)
         n++;

@@ -99,10 +99,13 @@ typedef struct spk_loader_options {
         *columns; /* NULL: image (224 random resized crop if shuffle, else resize 256 and centre crop), label */
     size_t column_count;
     int verify_full;
-    int copy_on_hold;           /* reserved: batches beyond the slots are private copies (0) or an error (1) */
+    int error_on_hold;          /* batches held beyond the slots: 0: those to come are private copies; else LIMIT */
     const char *worker_program; /* NULL: SHARDPACK_WORKER, or beside the library */
     void (*on_note)(void *user, const char *text); /* warnings, one line; may be NULL */
     void *user;
+    /* Called while a call waits for workers, some ten times a second and as soon as a signal was handled. Nonzero ends
+     * the wait: CANCELLED, and spk_loader_next can be called again. With no workers there is no wait. May be NULL. */
+    int (*on_wait)(void *user);
 } spk_loader_options;
 
 /* How much a loader will need, before it is made. */
@@ -137,9 +140,9 @@ SPK_API SPK_CHECK spk_status spk_loader_open(spk_loader **out, const spk_dataset
 SPK_API SPK_CHECK spk_status spk_loader_estimate_memory(const spk_dataset *dataset, const spk_loader_options *options,
                                                         spk_loader_estimate *out, spk_error *err);
 /* The next batch; SPK_END once at the end of each epoch (the next call begins the next epoch). The batch is borrowed
- * until released. WORKER, FORMAT, CHECKSUM, IO errors end the epoch: every later call repeats the error. Workers that
- * are killed are replaced (up to 100 times for one batch); one that crashes three times at the same row, or lacks
- * memory three times in a batch, is a WORKER error that names the sample. */
+ * until released; it may be written to. WORKER, FORMAT, CHECKSUM, IO errors end the epoch: every later call repeats the
+ * error. Workers that are killed are replaced (up to 100 times for one batch); one that crashes three times at the same
+ * row, or lacks memory three times in a batch, is a WORKER error that names the sample. */
 SPK_API SPK_CHECK spk_status spk_loader_next(spk_loader *loader, spk_batch **out, spk_error *err);
 /* Gives a batch back; NULL is fine. Batches may be released in any order, each exactly once: the batch is gone after
  * it. */
@@ -151,6 +154,9 @@ SPK_API void spk_loader_close(spk_loader *loader);
 SPK_API uint64_t spk_loader_length(const spk_loader *loader);
 /* Starts `epoch` from its beginning, whatever was under way; batches held stay valid. */
 SPK_API SPK_CHECK spk_status spk_loader_set_epoch(spk_loader *loader, uint32_t epoch, spk_error *err);
+/* Passes over the next `count` batches of the epoch, at most to its end, without making them. What was being prepared
+ * is dropped. Position and state are those behind the last one passed over. */
+SPK_API SPK_CHECK spk_status spk_loader_skip(spk_loader *loader, uint64_t count, spk_error *err);
 /* Epoch and number of samples of the whole epoch's order delivered by all ranks so far. */
 SPK_API void spk_loader_position(const spk_loader *loader, uint32_t *epoch, uint64_t *samples);
 SPK_API void spk_loader_get_stats(const spk_loader *loader, spk_loader_stats *out);
