@@ -83,6 +83,11 @@ $(BUILD)/%.o: %.c
 .PHONY: obj
 obj: $(patsubst %.c,$(BUILD)/%.o,$(FILES)) ## compile FILES="a.c b.c" only
 
+# For what links the static library by itself, such as the Python package.
+.PHONY: print-libs
+print-libs:
+	@echo $(PKG_LIBS)
+
 .PHONY: clean
 clean: ## remove build/
 	rm -rf build

@@ -1,0 +1,478 @@
+"""The loader: batches from worker processes, in an exact order."""
+from __future__ import annotations
+
+import atexit
+import importlib.util
+import json
+import os
+import sys
+import warnings
+import weakref
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Optional, Union
+
+from . import _args, _columns, _core, _programs, _ranks
+from ._errors import ArgumentError, ShardpackWarning
+from .transforms import CenterCrop, RandomResizedCrop, Resize
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+_TAILS = ("default", "drop", "pad", "keep")  # as spk_tail
+_EPOCH_MAX = 0x3FFFFFFF
+_open_loaders: "weakref.WeakSet[Loader]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Workers end with the process by themselves; this waits for them, so that nothing is left at all."""
+    for loader in list(_open_loaders):
+        try:
+            loader.close()
+        except Exception:
+            pass  # in use by a thread that does not end
+
+
+class _Epoch(Iterator[Any]):
+    """One pass over a loader: what ``iter(loader)`` gives."""
+
+    def __init__(self, loader: "Loader") -> None:
+        self._loader: Optional[Loader] = loader
+
+    def __next__(self) -> Any:
+        if self._loader is None:
+            raise StopIteration
+        try:
+            return self._loader._next(self)
+        except StopIteration:
+            self._loader = None
+            raise
+
+
+class Loader:
+    """Streams a packed dataset as batches: what `torch.utils.data.DataLoader` is to a folder of images.
+
+    Iterating gives ``(images, labels)`` per batch, or with ``fields`` a named tuple or dict of columns::
+
+        loader = shardpack.Loader("imagenet/train", batch_size=256, shuffle=True, num_workers=8,
+                                  image=shardpack.RandomResizedCrop(224), hflip=0.5)
+        for epoch in range(90):
+            for images, labels in loader:
+                ...
+
+    Order and augmentation follow from the dataset, ``seed``, the epoch and the global batch (``batch_size`` times
+    ``world_size``), never from ``num_workers`` or timing. Each ``iter(loader)`` begins the next epoch (0, 1, 2, ...);
+    `set_epoch` picks another. Each sample comes exactly once per epoch, and every rank gets equally many batches.
+
+    Columns:
+        - ``image``: float32 ``[batch, 3, height, width]`` on the scale 0 to 1 by default, see ``dtype`` and ``layout``
+        - ``label``: int64 ``[batch]``; -100, which PyTorch's losses ignore, where a sample has none and where the row
+          is padded or substituted
+        - ``index``: int64 ``[batch]``, number of the sample in the dataset
+        - ``valid``: bool ``[batch]`` (uint8 with ``output="dlpack"``), False for rows that are padded or substituted
+        - ``key``: list of str, as in ``Dataset(path)[key]``
+        - any field of the dataset (``"json"``, ``"txt"``, ``"jpg"``, ...): list of bytes, see `Raw`
+
+    Memory: images are views of the memory that the workers decode into, without a copy. It goes back to them when the
+    last tensor or array that views it is gone. Columns of fewer than 64 KiB (labels, for example) are copies, so that
+    keeping them costs nothing. When more batches are kept than there are slots, the next ones come as private copies,
+    with a warning (see ``on_hold``); nothing is ever overwritten.
+
+    Args:
+        path_or_urls: folder or manifest of a dataset
+        batch_size: rows per rank, 1 to 1,048,576
+        shuffle: a new order in each epoch; else stored order
+        seed: of order and crops, 0 to 2**64 - 1
+        num_workers: worker processes; 0 decodes in this one; None: as many as the CPU quota has cores. Output is the same
+        prefetch: batches prepared ahead (all workers together), 1 to 1024
+        chunk: samples in a row of a batch that come from one place of the dataset; None: 16, fewer for datasets packed
+            in stored order
+        lane_buffer: samples in each shuffle buffer; None: 64
+        lane_groups: batches after which the same lanes are used again; None: for about 48 lanes
+        limit: only the first ``limit`` samples of each epoch
+        drop_last: leave out the last batch if it is short: ``tail="drop"``
+        tail: ``"drop"``, ``"pad"`` (filled up with repeated rows, label -100, valid False) or ``"keep"`` (short; one
+            rank only). None: keep, with several ranks pad
+        rank, world_size: None: those of `torch.distributed` if it is initialised, else ``RANK`` and ``WORLD_SIZE`` of
+            the environment, else 0 and 1. ``repr`` shows what was found
+        image: what is done to images: `RandomResizedCrop`, ``[Resize(256), CenterCrop(224)]``, ``Resize((h, w))``,
+            flips, or a list of them. None: ``RandomResizedCrop(224)`` with shuffling, else Resize(256) and
+            CenterCrop(224). Pixels are those of torchvision on PIL images
+        hflip, vflip: probability of a left-right and an upside-down mirror
+        fields: names of columns (a named tuple comes), or a dict ``{name: column}`` (a dict comes), where a column is a
+            name, a transform, an `Image` or a `Raw`. None: ``(image, label)``
+        dtype: ``"float32"``, ``"float16"`` or ``"uint8"`` (a quarter of the memory and of the upload)
+        layout: ``"NCHW"``, ``"NHWC"`` or ``"channels_last"`` (shape NCHW over NHWC memory, as PyTorch's format)
+        mean, std: floats become ``(x - mean) / std`` after scaling to 0 to 1; a number or three
+        pin_memory: must be False in this version
+        timeout: seconds without any progress of a worker until it counts as stuck; None: 120, 0: no limit
+        on_error: a sample that cannot be decoded: ``"fail"``, or ``"substitute"``: zero pixels, label -100, valid False
+        max_errors: with substitute: fail at the first one beyond; 0: no limit
+        echo: deliver each sample so many times per epoch, each time with another crop
+        on_hold: when slots run short: ``"copy"``, or ``"error"``: LimitError
+        output: ``"torch"``, ``"numpy"`` or ``"dlpack"`` (objects with ``__dlpack__``); None: torch if it is installed
+        verify: check every frame's SHA-256 digest before it is decompressed, beside its checksum after
+        prefetch_factor, persistent_workers, worker_init_fn, collate_fn, sampler, batch_sampler, generator,
+            multiprocessing_context, in_order, pin_memory_device: as left over from a `DataLoader`: accepted where they
+            mean something here, refused with the reason where they cannot. ``prefetch_factor`` batches per worker are
+            ``prefetch_factor * num_workers`` of ``prefetch``
+
+    Raises:
+        FileNotFoundError: no dataset there
+        ValueError, TypeError: an argument, named with its range; no dataset, a newer format version
+        MemoryError or shardpack.LimitError: batches do not fit into memory, with numbers
+        RuntimeError: workers cannot be started
+
+    While iterating, `shardpack.Error` with ``shard``, ``sample`` and ``offset``: damaged data (ValueError), storage
+    (OSError), a worker that fails repeatedly (RuntimeError).
+
+    Thread-safety: one thread at a time. Tensors and arrays may be dropped in any thread. The GIL is released while
+    waiting, and Ctrl-C ends the wait at once; the next call goes on without a loss. After a fork only the parent can use
+    it.
+    """
+
+    def __init__(
+        self,
+        path_or_urls: Union[StrPath, Sequence[StrPath]],
+        *,
+        batch_size: int,
+        shuffle: bool = False,
+        seed: int = 0,
+        num_workers: Optional[int] = None,
+        prefetch: Optional[int] = None,
+        chunk: Optional[int] = None,
+        lane_buffer: Optional[int] = None,
+        lane_groups: Optional[int] = None,
+        limit: Optional[int] = None,
+        drop_last: bool = False,
+        tail: Optional[str] = None,
+        rank: Optional[int] = None,
+        world_size: Optional[int] = None,
+        image: Any = None,
+        hflip: float = 0.0,
+        vflip: float = 0.0,
+        fields: _columns.Fields = None,
+        dtype: Any = "float32",
+        layout: str = "NCHW",
+        mean: Any = None,
+        std: Any = None,
+        pin_memory: bool = False,
+        timeout: Optional[float] = None,
+        on_error: str = "fail",
+        max_errors: int = 0,
+        echo: int = 1,
+        on_hold: str = "copy",
+        output: Optional[str] = None,
+        verify: bool = False,
+        prefetch_factor: Optional[int] = None,
+        persistent_workers: bool = True,
+        **dataloader: Any,
+    ) -> None:
+        self._core: Any = None
+        self.path = _args.path("path_or_urls", path_or_urls)
+        self.shuffle = _args.flag("shuffle", shuffle)
+        self.output = _output(output)
+        _refuse(pin_memory, dataloader)
+        _args.flag("persistent_workers", persistent_workers)
+        self.ranks = _ranks.find(rank, world_size)
+        options: dict[str, Any] = {
+            "batch_size": _args.integer("batch_size", batch_size, 1, 1 << 20),
+            "rank": self.ranks.rank,
+            "world_size": self.ranks.world_size,
+            "shuffle": int(self.shuffle),
+            "seed": _args.integer("seed", seed, 0, 2**64 - 1),
+            "prefetch": _prefetch(prefetch, prefetch_factor, num_workers),
+            "tail": _tail(tail, drop_last, self.ranks.world_size),
+            "on_error": _args.choice("on_error", on_error, "fail", "substitute"),
+            "max_errors": _args.integer("max_errors", max_errors, 0, 2**64 - 1),
+            "echo": _args.integer("echo", echo, 1, 65536),
+            "error_on_hold": _args.choice("on_hold", on_hold, "copy", "error"),
+            "timeout": _timeout(timeout),
+            "verify_full": int(_args.flag("verify", verify)),
+            "worker_program": _programs.worker(),
+        }
+        if num_workers is not None:
+            options.update(has_workers=1, workers=_args.integer("num_workers", num_workers, 0, 1024))
+        for name, value, most in (("chunk", chunk, 1 << 24), ("lane_buffer", lane_buffer, 1 << 24),
+                                  ("lane_groups", lane_groups, 1 << 24), ("limit", limit, 2**64 - 1)):
+            if value is not None:
+                options[name] = _args.integer(name, value, 1, most)
+        self._plan = _columns.Plan(
+            fields,
+            _columns.Defaults(
+                _default_image(self.shuffle) if image is None else image,
+                dtype, layout, mean, std, _args.real("hflip", hflip, 0, 1), _args.real("vflip", vflip, 0, 1),
+            ),
+            self.output,
+        )
+        self._open(options)
+
+    def _open(self, options: dict[str, Any]) -> None:
+        self._options = options
+        self._dataset = _core.Dataset(os.fsencode(self.path))
+        self._core = _core.Loader(self._dataset, options, self._plan.options)
+        self._length: int = self._core.length()
+        self._wanted: Optional[int] = None  # epoch asked for while another is under way
+        self._at_start = True  # the library stands where the next iteration begins
+        self._current: Any = None  # weak reference to the iteration under way
+        self._delivered = 0  # batches of it
+        self._public: Any = None
+        _open_loaders.add(self)
+        self._warn()
+
+    # ---- iterating ----
+
+    def __iter__(self) -> Iterator[Any]:
+        core = self._used()
+        if not self._at_start:
+            epoch = core.position()[0] + 1 if self._wanted is None else self._wanted
+            core.set_epoch(epoch)
+        self._at_start = True
+        self._wanted = None
+        self._delivered = 0
+        epoch_iterator = _Epoch(self)
+        self._current = weakref.ref(epoch_iterator)
+        return epoch_iterator
+
+    def _next(self, iterator: _Epoch) -> Any:
+        core = self._used()
+        if self._current is None or self._current() is not iterator:
+            raise RuntimeError(
+                "another iteration of this Loader has begun, or it was moved by load_state_dict, while this one was "
+                "under way; to iterate twice at once, make two Loaders"
+            )
+        columns = core.next()
+        if core.noted:
+            self._warn()
+        if columns is None:
+            self._current = None
+            if self._wanted is not None:
+                core.set_epoch(self._wanted)
+                self._wanted = None
+            self._at_start = True
+            raise StopIteration
+        self._at_start = False
+        self._delivered += 1
+        return self._plan.assemble(columns)
+
+    def __len__(self) -> int:
+        """Batches per epoch of this rank, exact."""
+        return self._length
+
+    def _warn(self) -> None:
+        for text in self._core.notes():
+            warnings.warn(text, ShardpackWarning, stacklevel=4)
+
+    def _used(self) -> Any:
+        if self._core is None or self._core.closed:
+            raise RuntimeError("the Loader is closed")
+        return self._core
+
+    def _under_way(self) -> bool:
+        return self._current is not None and self._current() is not None and self._delivered > 0
+
+    # ---- where it stands ----
+
+    @property
+    def epoch(self) -> int:
+        """The epoch under way; between two iterations, the one that the next begins (or goes on with after
+        `load_state_dict`), so that ``for epoch in range(loader.epoch, 90)`` is right after a resume."""
+        now: int = self._used().position()[0]
+        if self._under_way() or self._at_start:
+            return now
+        return now + 1 if self._wanted is None else self._wanted
+
+    @property
+    def remaining(self) -> int:
+        """Batches left in the epoch under way; after `load_state_dict`, what the next iteration gives."""
+        state = json.loads(self._used().save())
+        if not self._at_start and not self._under_way():
+            return self._length
+        left, rows = state["total"] - state["position"], self.batch_size * self.world_size
+        return int(left // rows + (left % rows > 0 and self._options["tail"] != _TAILS.index("drop")))
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is that of ``epoch``. Not needed to go from one epoch to the next. After `load_state_dict`
+        with a state of the same epoch it changes nothing: the iteration goes on where the state was saved."""
+        core = self._used()
+        epoch = _args.integer("epoch", epoch, 0, _EPOCH_MAX)
+        if self._under_way():
+            self._wanted = epoch
+        elif not (self._at_start and core.position()[0] == epoch):
+            core.set_epoch(epoch)
+            self._at_start = True
+            self._wanted = None
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader stands, after the last batch that came: a small dict, fit for JSON and torch.save. The same
+        for all ranks that have taken equally many batches."""
+        state: dict[str, Any] = json.loads(self._used().save())
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on from a state: the next iteration gives the rest of its epoch, the same batches that the loader that
+        saved it would have given next. Workers, ranks and batch size may be others; dataset, seed, shuffle, echo,
+        limit, chunk and lane_buffer must be the same. An iteration under way ends.
+
+        Raises shardpack.ChangedError (a ValueError) that names what differs, FormatError for what is no state."""
+        core = self._used()
+        if not isinstance(state_dict, dict):
+            raise TypeError(f"state_dict: must be a dict as state_dict() gives it, not {type(state_dict).__name__}")
+        try:
+            text = json.dumps(state_dict)
+        except (TypeError, ValueError) as problem:
+            raise TypeError(f"state_dict: is not one of this class: {problem}") from None
+        core.restore(text)
+        self._current = None
+        self._wanted = None
+        self._at_start = True
+        self._warn()
+
+    def stats(self) -> dict[str, Any]:
+        """Figures since the loader was made: batches, samples, padded, substituted; wait_seconds (spent in waiting for
+        batches: near 0 if the trainer is the bottleneck), worker_busy_seconds (sum over workers), bytes_read and
+        frames_read, images_decoded, ready (batches ready at each call, mean), restarts (workers replaced), copies
+        (batches handed out as private copies), shared_lanes (read by another rank, too)."""
+        figures: dict[str, Any] = self._used().stats()
+        return figures
+
+    # ---- what it is ----
+
+    @property
+    def batch_size(self) -> int:
+        size: int = self._options["batch_size"]
+        return size
+
+    @property
+    def rank(self) -> int:
+        return self.ranks.rank
+
+    @property
+    def world_size(self) -> int:
+        return self.ranks.world_size
+
+    @property
+    def drop_last(self) -> bool:
+        return bool(self._options["tail"] == _TAILS.index("drop"))
+
+    @property
+    def num_workers(self) -> int:
+        return int(self._options.get("workers", -1)) if "has_workers" in self._options else _quota()
+
+    @property
+    def dataset(self) -> Any:
+        """The dataset for random access, a `shardpack.Dataset`: ``len(loader.dataset)``, ``loader.dataset.classes``."""
+        if self._public is None:
+            from .dataset import Dataset
+
+            self._public = Dataset(self.path)
+        return self._public
+
+    def __repr__(self) -> str:
+        state = "closed" if self._core is None or self._core.closed else f"epoch {self.epoch}"
+        return (
+            f"shardpack.Loader({self.path!r}, batch_size={self.batch_size}, shuffle={self.shuffle}, "
+            f"seed={self._options['seed']}, num_workers={self.num_workers}, output={self.output!r}; {self.ranks}; "
+            f"{self._length} batches per epoch; {state})"
+        )
+
+    # ---- its end ----
+
+    def close(self) -> None:
+        """Ends the workers and frees the memory, but for batches that are still viewed. Any later use is an error."""
+        if self._core is not None:
+            self._core.close()
+            _open_loaders.discard(self)
+
+    def __enter__(self) -> "Loader":
+        self._used()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(
+            "a Loader cannot be pickled or copied: it has worker processes and memory of its own. Make it in the process "
+            "that uses it; state_dict() is what to save. In a DataLoader, use ShardDataset"
+        )
+
+
+def _default_image(shuffle: bool) -> Any:
+    return RandomResizedCrop(224) if shuffle else [Resize(256), CenterCrop(224)]
+
+
+def _output(output: Optional[str]) -> str:
+    if output is None:
+        has_torch = "torch" in sys.modules or importlib.util.find_spec("torch") is not None
+        return "torch" if has_torch else "numpy"
+    _args.choice("output", output, "torch", "numpy", "dlpack")
+    if output == "torch" and importlib.util.find_spec("torch") is None:
+        raise ArgumentError('output="torch": PyTorch is not installed; "numpy" needs nothing else')
+    return output
+
+
+def _quota() -> int:
+    return max(1, len(os.sched_getaffinity(0)))
+
+
+def _prefetch(prefetch: Optional[int], factor: Optional[int], num_workers: Optional[int]) -> int:
+    if factor is None:
+        return _args.integer("prefetch", 4 if prefetch is None else prefetch, 1, 1024)
+    if prefetch is not None:
+        raise ArgumentError(f"prefetch={prefetch!r}, prefetch_factor={factor!r}: give one of them")
+    factor = _args.integer("prefetch_factor", factor, 1, 1024)
+    workers = _quota() if num_workers is None else _args.integer("num_workers", num_workers, 0, 1024)
+    return min(1024, factor * max(1, workers))
+
+
+def _tail(tail: Optional[str], drop_last: bool, world_size: int) -> int:
+    if tail is None:
+        return _TAILS.index("drop") if _args.flag("drop_last", drop_last) else 0
+    _args.choice("tail", tail, *_TAILS[1:])
+    if _args.flag("drop_last", drop_last) and tail != "drop":
+        raise ArgumentError(f"drop_last=True, tail={tail!r}: drop_last means tail='drop'")
+    if tail == "keep" and world_size > 1:
+        raise ArgumentError(
+            f"tail='keep' with {world_size} ranks: they would get batches of different sizes; must be 'drop' or 'pad'"
+        )
+    return _TAILS.index(tail)
+
+
+def _timeout(timeout: Optional[float]) -> float:
+    """0 means none, as for DataLoader; the library's 0 is its default."""
+    if timeout is None:
+        return 0.0
+    return _args.real("timeout", timeout, 0, 1e9) or -1.0
+
+
+_REASONS = {
+    "worker_init_fn": "workers are no Python processes; Python code per sample runs in ShardDataset",
+    "collate_fn": "workers write batches in place; Python code per batch runs in ShardDataset, or in the loop",
+    "sampler": "the order follows from shuffle, seed and epoch; Dataset takes samplers in a DataLoader",
+    "batch_sampler": "the order follows from shuffle, seed and epoch; Dataset takes samplers in a DataLoader",
+    "generator": "order and crops follow from seed alone",
+    "multiprocessing_context": "workers are started without fork and never import the script",
+    "pin_memory_device": "memory is not pinned in this version",
+}
+
+
+def _refuse(pin_memory: bool, dataloader: dict[str, Any]) -> None:
+    if _args.flag("pin_memory", pin_memory):
+        raise ArgumentError(
+            "pin_memory=True: this version does not pin the memory that batches lie in; leave it out, tensors go to a "
+            "device from pageable memory"
+        )
+    for name, value in dataloader.items():
+        if name == "in_order":
+            if not _args.flag(name, value):
+                raise ArgumentError("in_order=False: batches always come in order")
+        elif name not in _REASONS:
+            raise TypeError(f"Loader() got an unexpected keyword argument {name!r}")
+        elif value is not None and value != "":
+            raise ArgumentError(f"{name}={value!r}: must be None: {_REASONS[name]}")

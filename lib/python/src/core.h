@@ -1,0 +1,98 @@
+/* The extension shardpack._core: a thin layer over the public calls. Names, defaults and checks of what users pass are
+ * the Python side's; here are memory, threads and errors.
+ *
+ * The limited API of Python 3.11, the first that has the buffer protocol. Multi-phase initialisation, no globals. */
+#ifndef CORE_H
+#define CORE_H
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <shardpack.h>
+#include <stdbool.h>
+
+/* The module's state. */
+typedef struct core_state {
+    PyTypeObject *dataset, *loader, *lease, *column;
+} core_state;
+
+/* module.c */
+core_state *core_state_of(PyTypeObject *type);
+
+/* errors.c */
+/* Raises the exception that shardpack._errors makes of it; returns NULL. */
+PyObject *core_raise(const spk_error *err);
+
+/* options.c: dicts to option structs */
+typedef enum core_kind {
+    CORE_INT,     /* int */
+    CORE_U32,     /* uint32_t */
+    CORE_U64,     /* uint64_t */
+    CORE_DOUBLE,  /* double */
+    CORE_DOUBLES, /* double[2] */
+    CORE_FLOATS,  /* float[3] */
+    CORE_TEXT     /* const char *, from bytes, borrowed from the dict */
+} core_kind;
+typedef struct core_option {
+    const char *name;
+    core_kind kind;
+    size_t offset;
+} core_option;
+/* Sets the members that the dict names; table ends with a NULL name. -1 with an exception if one is unknown, of another
+ * type or out of the member's range. */
+int core_options_set(void *out, const core_option *table, PyObject *dict);
+/* A list of dicts with "kind", "field", "optional" and image options; PyMem_Free frees *out. */
+int core_columns_set(PyObject *list, spk_column **out, size_t *n);
+extern const core_option core_loader_options[];
+/* Calls PyErr_CheckSignals for a call that runs without the GIL. *thread is what PyEval_SaveThread gave. True if the
+ * call is to end, with an exception set. */
+bool core_interrupted(PyThreadState **thread);
+
+/* dataset.c */
+typedef struct core_dataset core_dataset;
+extern PyType_Spec core_dataset_spec;
+const spk_dataset *core_dataset_get(PyObject *self);
+
+/* lease.c */
+/* What a loader and the batches on loan from it share. The GIL guards it. While `busy`, some thread is inside a call of
+ * the library without the GIL: batches that end meanwhile wait in `ended`. */
+typedef struct core_shop core_shop;
+typedef struct core_lent {
+    spk_batch *batch;
+    core_shop *shop;
+    struct core_lent *next;
+} core_lent;
+struct core_shop {
+    size_t users; /* the loader and every batch */
+    bool busy;
+    core_lent *ended;
+};
+void core_shop_leave(core_shop *shop);
+/* Gives back what ended while the shop was busy. */
+void core_shop_settle(core_shop *shop);
+extern PyType_Spec core_lease_spec;
+/* A Python object that owns the batch; frees it when the last column that views it is gone. Takes the batch, also when
+ * it fails. */
+PyObject *core_lease_new(core_state *state, core_shop *shop, spk_batch *batch);
+
+/* column.c */
+extern PyType_Spec core_column_spec;
+/* A column of fixed shape: a view that keeps the lease, or its own copy if it has fewer than copy_below bytes. */
+PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *view, uint64_t copy_below);
+
+/* dlpack.c */
+/* A capsule "dltensor" over data that `owner` keeps. */
+PyObject *core_dlpack(PyObject *owner, void *data, spk_dtype dtype, int ndim, const Py_ssize_t *shape);
+
+/* loader.c */
+extern PyType_Spec core_loader_spec;
+
+/* pack.c */
+PyObject *core_pack(PyObject *module, PyObject *args);
+PyObject *core_verify(PyObject *module, PyObject *args);
+
+/* image.c */
+PyObject *core_image_size(PyObject *module, PyObject *args);
+PyObject *core_decode_image(PyObject *module, PyObject *args);
+
+#endif

@@ -1,0 +1,379 @@
+/* The loader as a Python object. One thread at a time; the GIL is released while it waits. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COPY_BELOW 65536u /* bytes: smaller columns are copied, so that keeping them holds no slot */
+#define NOTES_MAX 64u
+
+typedef struct note {
+    struct note *next;
+    char text[];
+} note;
+
+typedef struct loader {
+    PyObject_HEAD PyObject *dataset;
+    spk_loader *loader; /* NULL: closed */
+    core_shop *shop;
+    size_t columns;
+    PyThreadState *thread; /* of the call under way */
+    note *notes, *last;
+    size_t notes_n;
+} loader;
+
+/* From any call of the library, with or without the GIL. */
+static void on_note(void *user, const char *text)
+{
+    loader *self = user;
+    size_t n = strlen(text) + 1;
+    note *new = self->notes_n < NOTES_MAX ? malloc(sizeof *new + n) : NULL;
+    if (!new)
+        return;
+    new->next = NULL;
+    memcpy(new->text, text, n);
+    if (self->last)
+        self->last->next = new;
+    else
+        self->notes = new;
+    self->last = new;
+    self->notes_n++;
+}
+
+static void drop_notes(loader *self)
+{
+    while (self->notes) {
+        note *next = self->notes->next;
+        free(self->notes);
+        self->notes = next;
+    }
+    self->last = NULL;
+    self->notes_n = 0;
+}
+
+static int on_wait(void *user)
+{
+    loader *self = user;
+    return self->thread && core_interrupted(&self->thread);
+}
+
+/* Begins and ends a call without the GIL. */
+static void begin(loader *self)
+{
+    core_shop_settle(self->shop);
+    self->shop->busy = true;
+    self->thread = PyEval_SaveThread();
+}
+
+static void end(loader *self)
+{
+    PyEval_RestoreThread(self->thread);
+    self->thread = NULL;
+    self->shop->busy = false;
+    core_shop_settle(self->shop);
+}
+
+static int check(const loader *self)
+{
+    if (self->shop && self->shop->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "the loader is in use by another thread");
+        return -1;
+    }
+    if (!self->loader) {
+        PyErr_SetString(PyExc_RuntimeError, "the loader is closed");
+        return -1;
+    }
+    return 0;
+}
+
+static int open_loader(loader *self, PyObject *options, PyObject *columns)
+{
+    spk_loader_options o = {.size = sizeof o, .on_note = on_note, .on_wait = on_wait, .user = self};
+    spk_column *list = NULL;
+    spk_error err;
+    spk_error_clear(&err);
+    if (core_options_set(&o, core_loader_options, options) < 0 || core_columns_set(columns, &list, &self->columns) < 0)
+        return -1;
+    o.columns = list;
+    o.column_count = self->columns;
+    const spk_dataset *dataset = core_dataset_get(self->dataset);
+    begin(self);
+    spk_status status = spk_loader_open(&self->loader, dataset, &o, &err);
+    end(self);
+    PyMem_Free(list);
+    if (status < 0)
+        core_raise(&err);
+    return status < 0 ? -1 : 0;
+}
+
+static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *dataset = NULL, *options = NULL, *columns = NULL;
+    static char *names[] = {"dataset", "options", "columns", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!:Loader", names, core_state_of(type)->dataset, &dataset,
+                                     &PyDict_Type, &options, &PyList_Type, &columns))
+        return NULL;
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    loader *self = (loader *)allocate(type, 0); /* zeroed */
+    if (!self)
+        return NULL;
+    self->dataset = Py_NewRef(dataset);
+    self->shop = calloc(1, sizeof *self->shop);
+    if (!self->shop) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    self->shop->users = 1;
+    if (open_loader(self, options, columns) < 0)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void stop(loader *self)
+{
+    spk_loader *l = self->loader;
+    if (!l)
+        return;
+    self->loader = NULL;
+    begin(self);
+    spk_loader_close(l);
+    end(self);
+}
+
+static void dealloc(PyObject *object)
+{
+    loader *self = (loader *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    stop(self);
+    if (self->shop)
+        core_shop_leave(self->shop);
+    drop_notes(self);
+    Py_XDECREF(self->dataset);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyObject *close_loader(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    (void)none;
+    if (self->loader && check(self) < 0)
+        return NULL;
+    stop(self);
+    Py_RETURN_NONE;
+}
+
+/* A list of bytes objects. */
+static PyObject *values_of(const spk_view *view)
+{
+    Py_ssize_t n = (Py_ssize_t)view->shape[0];
+    PyObject *list = PyList_New(n);
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        const uint64_t *at = view->offsets + 2 * i;
+        PyObject *value = PyBytes_FromStringAndSize((const char *)view->data + at[0], (Py_ssize_t)at[1]);
+        if (!value || PyList_SetItem(list, i, value) < 0)
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *column_of(core_state *state, PyObject *lease, const spk_batch *batch, size_t i)
+{
+    spk_view view;
+    spk_error err;
+    spk_error_clear(&err);
+    if (spk_batch_column(batch, i, &view, &err) < 0)
+        return core_raise(&err);
+    if (view.offsets)
+        return values_of(&view);
+    return core_column_new(state, lease, &view, COPY_BELOW);
+}
+
+static PyObject *next(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    spk_batch *batch = NULL;
+    spk_error err;
+    (void)none;
+    if (check(self) < 0)
+        return NULL;
+    spk_error_clear(&err);
+    begin(self);
+    spk_status status = spk_loader_next(self->loader, &batch, &err);
+    end(self);
+    if (status < 0)
+        return core_raise(&err);
+    if (status == SPK_END)
+        Py_RETURN_NONE;
+    core_state *state = core_state_of(Py_TYPE(object));
+    PyObject *lease = core_lease_new(state, self->shop, batch);
+    PyObject *columns = lease ? PyTuple_New((Py_ssize_t)self->columns) : NULL;
+    for (size_t i = 0; columns && i < self->columns; i++) {
+        PyObject *column = column_of(state, lease, batch, i);
+        if (!column || PyTuple_SetItem(columns, (Py_ssize_t)i, column) < 0)
+            Py_CLEAR(columns);
+    }
+    Py_XDECREF(lease);
+    return columns;
+}
+
+static PyObject *answer(spk_status status, const spk_error *err)
+{
+    if (status < 0)
+        return core_raise(err);
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_epoch(PyObject *object, PyObject *args)
+{
+    loader *self = (loader *)object;
+    unsigned epoch = 0;
+    spk_error err;
+    spk_error_clear(&err);
+    if (!PyArg_ParseTuple(args, "I:set_epoch", &epoch) || check(self) < 0)
+        return NULL;
+    begin(self);
+    spk_status status = spk_loader_set_epoch(self->loader, epoch, &err);
+    end(self);
+    return answer(status, &err);
+}
+
+static PyObject *skip(PyObject *object, PyObject *args)
+{
+    loader *self = (loader *)object;
+    unsigned long long count = 0;
+    spk_error err;
+    spk_error_clear(&err);
+    if (!PyArg_ParseTuple(args, "K:skip", &count) || check(self) < 0)
+        return NULL;
+    begin(self);
+    spk_status status = spk_loader_skip(self->loader, count, &err);
+    end(self);
+    return answer(status, &err);
+}
+
+static PyObject *save(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    char *text = NULL;
+    spk_error err;
+    (void)none;
+    spk_error_clear(&err);
+    if (check(self) < 0)
+        return NULL;
+    if (spk_loader_state_save(self->loader, &text, &err) < 0)
+        return core_raise(&err);
+    PyObject *out = PyUnicode_FromString(text);
+    spk_free(text);
+    return out;
+}
+
+static PyObject *restore(PyObject *object, PyObject *args)
+{
+    loader *self = (loader *)object;
+    const char *text = NULL;
+    spk_error err;
+    spk_error_clear(&err);
+    if (!PyArg_ParseTuple(args, "s:restore", &text) || check(self) < 0)
+        return NULL;
+    begin(self);
+    spk_status status = spk_loader_state_restore(self->loader, text, &err);
+    end(self);
+    return answer(status, &err);
+}
+
+static PyObject *position(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    uint32_t epoch = 0;
+    uint64_t samples = 0;
+    (void)none;
+    if (check(self) < 0)
+        return NULL;
+    spk_loader_position(self->loader, &epoch, &samples);
+    return Py_BuildValue("(IK)", (unsigned)epoch, (unsigned long long)samples);
+}
+
+static PyObject *length(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    (void)none;
+    return check(self) < 0 ? NULL : PyLong_FromUnsignedLongLong(spk_loader_length(self->loader));
+}
+
+static PyObject *stats(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    spk_loader_stats s;
+    (void)none;
+    if (check(self) < 0)
+        return NULL;
+    spk_loader_get_stats(self->loader, &s);
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:d,s:d,s:K,s:K,s:K,s:d,s:K,s:K,s:K}", "batches", s.batches, "samples",
+                         s.samples, "padded", s.padded, "substituted", s.substituted, "wait_seconds",
+                         (double)s.wait_ns / 1e9, "worker_busy_seconds", (double)s.worker_busy_ns / 1e9, "bytes_read",
+                         s.bytes_read, "frames_read", s.frames_read, "images_decoded", s.images_decoded, "ready",
+                         s.batches > 0 ? (double)s.ready_sum / (double)s.batches : 0.0, "restarts", s.restarts,
+                         "copies", s.copies, "shared_lanes", s.shared_lanes);
+}
+
+static PyObject *take_notes(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    (void)none;
+    if (self->shop->busy)
+        return PyList_New(0);
+    PyObject *list = PyList_New(0);
+    for (const note *n = self->notes; list && n; n = n->next) {
+        PyObject *text = PyUnicode_FromString(n->text);
+        if (!text || PyList_Append(list, text) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(text);
+    }
+    drop_notes(self);
+    return list;
+}
+
+static PyObject *is_closed(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(!((loader *)object)->loader);
+}
+
+static PyObject *has_notes(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((loader *)object)->notes_n > 0);
+}
+
+static PyMethodDef methods[] = {
+    {"next", next, METH_NOARGS, "The columns of the next batch; None at the end of an epoch."},
+    {"close", close_loader, METH_NOARGS, "Ends the workers. Batches held stay valid."},
+    {"set_epoch", set_epoch, METH_VARARGS, "Goes to the beginning of an epoch."},
+    {"skip", skip, METH_VARARGS, "Passes over batches, at most to the end of the epoch."},
+    {"save", save, METH_NOARGS, "The state as JSON."},
+    {"restore", restore, METH_VARARGS, "Goes on from a state."},
+    {"position", position, METH_NOARGS, "(epoch, samples of it delivered by all ranks)"},
+    {"length", length, METH_NOARGS, "Batches of an epoch."},
+    {"stats", stats, METH_NOARGS, "Figures as a dict."},
+    {"notes", take_notes, METH_NOARGS, "Hints that came up since the last call."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef attributes[] = {
+    {"closed", is_closed, NULL, "Whether it is closed.", NULL},
+    {"noted", has_notes, NULL, "Whether notes() would give some.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_new, new}, {Py_tp_dealloc, dealloc}, {Py_tp_methods, methods}, {Py_tp_getset, attributes}, {0, NULL},
+};
+
+PyType_Spec core_loader_spec = {
+    .name = "shardpack._core.Loader",
+    .basicsize = sizeof(loader),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = slots,
+};
