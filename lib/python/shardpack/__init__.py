@@ -7,7 +7,7 @@
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._columns import Image, Raw
@@ -30,7 +30,36 @@ from ._errors import (
     UnsupportedError,
     WorkerError,
 )
+from .dataset import Dataset
 from .loader import Loader
+from .packing import PackResult, VerifyResult, pack, verify
+from .samples import Sample, decode_array
 from .transforms import CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize
 
+if TYPE_CHECKING:
+    from .shards import ShardDataset
+
 __version__: str = _core.version
+
+__all__ = [
+    "AccessError", "ArgumentError", "BusyError", "CenterCrop", "ChangedError", "ChecksumError", "Dataset",
+    "DatasetNotFoundError", "Error", "FormatError", "Image", "LimitError", "Loader", "NetworkError",
+    "OutOfMemoryError", "PackResult", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Raw", "Resize",
+    "Sample", "ShardDataset", "ShardpackWarning", "StateError", "StorageError", "TargetExistsError",
+    "UnsupportedError", "VerifyResult", "WorkerError", "decode_array", "pack", "verify",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """What needs PyTorch, which takes seconds to import."""
+    if name != "ShardDataset":
+        raise AttributeError(f"module 'shardpack' has no attribute {name!r}")
+    try:
+        from .shards import ShardDataset
+    except ImportError as problem:
+        raise ImportError(f"shardpack.ShardDataset needs PyTorch: {problem}") from problem
+    return ShardDataset
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -17,6 +17,8 @@ typedef struct loader {
     spk_loader *loader; /* NULL: closed */
     core_shop *shop;
     size_t columns;
+    uint64_t row; /* of the last batch: position of its first row in its epoch, and that epoch */
+    uint32_t epoch;
     PyThreadState *thread; /* of the call under way */
     note *notes, *last;
     size_t notes_n;
@@ -199,6 +201,8 @@ static PyObject *next(PyObject *object, PyObject *none)
     if (check(self) < 0)
         return NULL;
     spk_error_clear(&err);
+    uint64_t before = 0;
+    spk_loader_position(self->loader, &self->epoch, &before);
     begin(self);
     spk_status status = spk_loader_next(self->loader, &batch, &err);
     end(self);
@@ -206,6 +210,7 @@ static PyObject *next(PyObject *object, PyObject *none)
         return core_raise(&err);
     if (status == SPK_END)
         Py_RETURN_NONE;
+    self->row = spk_batch_position(batch);
     core_state *state = core_state_of(Py_TYPE(object));
     PyObject *lease = core_lease_new(state, self->shop, batch);
     PyObject *columns = lease ? PyTuple_New((Py_ssize_t)self->columns) : NULL;
@@ -341,6 +346,18 @@ static PyObject *is_closed(PyObject *object, void *closure)
     return PyBool_FromLong(!((loader *)object)->loader);
 }
 
+static PyObject *first_row(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLongLong(((loader *)object)->row);
+}
+
+static PyObject *last_epoch(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromUnsignedLong(((loader *)object)->epoch);
+}
+
 static PyObject *has_notes(PyObject *object, void *closure)
 {
     (void)closure;
@@ -363,6 +380,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef attributes[] = {
     {"closed", is_closed, NULL, "Whether it is closed.", NULL},
+    {"row", first_row, NULL, "Position of the last batch's first row in the order of its epoch.", NULL},
+    {"epoch", last_epoch, NULL, "Epoch of the last batch.", NULL},
     {"noted", has_notes, NULL, "Whether notes() would give some.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
