@@ -60,6 +60,7 @@ include lib/lib.mk
 include tools/tools.mk
 include examples/examples.mk
 include tests/tests.mk
+-include lib/python/python.mk
 
 .PHONY: install
 install: install-lib install-tools ## install under DESTDIR and prefix

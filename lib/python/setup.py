@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 from setuptools import Distribution, Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 from setuptools.command.sdist import sdist
 
@@ -30,6 +31,14 @@ def version():
 
 def output(*command):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
+
+
+class CleanBuild(build):
+    """Does not carry over files of an earlier build."""
+
+    def run(self):
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
 
 
 class BuildNative(build_ext):
@@ -59,7 +68,7 @@ class BuildNative(build_ext):
         ext.include_dirs = [str(ROOT / "lib/include")]
         ext.extra_objects = [str(built / "libshardpack.a")]
         ext.depends = ext.extra_objects
-        ext.extra_link_args = [*libraries, "-Wl,--exclude-libs,ALL", "-lm", "-pthread"]
+        ext.extra_link_args = [*libraries, "-Wl,--exclude-libs,ALL,-S", "-lm", "-pthread"]
         super().build_extension(ext)
         package = pathlib.Path(self.get_ext_fullpath(ext.name)).parent / "_bin"
         package.mkdir(parents=True, exist_ok=True)
@@ -89,6 +98,15 @@ class Binary(Distribution):
         return True
 
 
+def folders():
+    """In a checkout everything that is made lies under its build/."""
+    if not IN_CHECKOUT:
+        return {}
+    base = CHECKOUT / "build/python"
+    base.mkdir(parents=True, exist_ok=True)
+    return {"build": {"build_base": str(base)}, "egg_info": {"egg_base": str(base)}}
+
+
 setup(
     version=version(),
     distclass=Binary,
@@ -100,6 +118,6 @@ setup(
             extra_compile_args=["-std=c11", "-fvisibility=hidden"],
         )
     ],
-    cmdclass={"build_ext": BuildNative, "sdist": NativeSources},
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+    cmdclass={"build": CleanBuild, "build_ext": BuildNative, "sdist": NativeSources},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}, **folders()},
 )

@@ -104,8 +104,10 @@ def _image_options(name: str, image: Image, given: Defaults) -> tuple[dict[str, 
     options: dict[str, Any] = {"kind": _IMAGE, "dtype": _DTYPES.index(dtype), "layout": _LAYOUTS[layout]}
     if not image.paired:
         options.update(hflip=given.hflip, vflip=given.vflip)
-    transform = given.transform if image.transform is None else image.transform
-    options.update(transforms.options_of(name, transform))
+    if image.transform is None:
+        options.update(transforms.options_of("image", given.transform))
+    else:
+        options.update(transforms.options_of(f"fields[{name!r}]", image.transform))
     mean, std = (given.mean, given.std) if image.mean is None and image.std is None else (image.mean, image.std)
     if image.dtype is None or image.mean is not None or image.std is not None:
         options.update(_normalisation(dtype, mean, std))
@@ -143,14 +145,14 @@ def _one(name: str, what: Any, given: Defaults) -> tuple[dict[str, Any], Any]:
     if what == "image":
         what = Image()
     if isinstance(what, Image):
-        return _image_options(f"fields[{name!r}]", what, given)
+        return _image_options(name, what, given)
     if isinstance(what, str) and what in _SPECIAL:
         return {"kind": _SPECIAL[what]}, what
     if isinstance(what, str):
         what = Raw(what)
     if isinstance(what, Raw):
         return {"kind": _BYTES, "field": what.field.encode(), "optional": int(what.optional)}, what
-    return _image_options(f"fields[{name!r}]", Image(what), given)
+    return _image_options(name, Image(what), given)
 
 
 class Plan:

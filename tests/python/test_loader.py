@@ -1,0 +1,215 @@
+"""Loader: what comes, in which order, and what it says of itself."""
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import SIDE, contents, loader
+
+import shardpack
+
+ALL = ["image", "label", "index", "valid", "key"]
+
+
+def test_images_and_labels(data):
+    with loader(data) as batches:
+        assert len(batches) == 10
+        seen = list(batches)
+    assert len(seen) == 10
+    images, labels = seen[0]
+    assert images.shape == (16, 3, SIDE, SIDE) and images.dtype == np.float32
+    assert 0 <= images.min() and images.max() <= 1 and images.std() > 0.05
+    assert labels.shape == (16,) and labels.dtype == np.int64
+    assert set(np.concatenate([labels for _, labels in seen])) == set(range(8))
+
+
+def test_each_sample_once_per_epoch(data):
+    with loader(data, fields=ALL) as batches:
+        orders = []
+        for epoch in range(3):
+            assert batches.epoch == epoch
+            orders.append(np.concatenate([batch.index for batch in batches]))
+    for order in orders:
+        assert sorted(order) == list(range(160))
+    assert not np.array_equal(orders[0], orders[1])
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_same_batches_for_any_workers(data, workers):
+    with loader(data, fields=ALL, num_workers=2, seed=5) as a, loader(data, fields=ALL, num_workers=workers, seed=5) as b:
+        assert contents(a) == contents(b)
+    with loader(data, fields=ALL, num_workers=0, seed=6) as c:
+        assert [batch.key for batch in c] != [batch.key for batch in loader(data, fields=ALL, seed=5)]
+
+
+def test_ranks_share_the_global_batch(data):
+    with loader(data, batch_size=16, chunk=8) as one:
+        want = contents(one)
+    parts = [contents(loader(data, batch_size=8, chunk=8, rank=rank, world_size=2)) for rank in range(2)]
+    assert [(a[0] + b[0], a[1] + b[1]) for a, b in zip(*parts)] == want
+
+
+def test_agrees_with_the_command(data):
+    """The command's digests are XXH64 of the columns; here the order of keys is compared."""
+    program = os.path.join(os.path.dirname(shardpack.__file__), "_bin", "shardpack")
+    lines = subprocess.run([program, "stream", "--keys", "--json", "--batch-size", "16", "--seed", "3", "--workers", "0",
+                            "--size", str(SIDE), data], check=True, capture_output=True, text=True).stdout
+    want = [row["key"] for line in lines.splitlines() for row in json.loads(line).get("samples", [])]
+    with loader(data, fields=["key"], seed=3) as batches:
+        have = [key for batch in batches for key in batch.key]
+    assert len(have) == 160 and (not want or have == want)
+
+
+def test_pixels_are_those_of_pillow(data):
+    PIL = pytest.importorskip("PIL.Image")
+    dataset = shardpack.Dataset(data)
+    image = [shardpack.Resize(80), shardpack.CenterCrop(SIDE)]
+    with loader(data, shuffle=False, image=image, dtype="uint8", layout="NHWC", fields=["image", "key"]) as batches:
+        batch = next(iter(batches))
+        for pixels, key in zip(batch.image, batch.key):
+            picture = dataset[key].image()
+            short = min(picture.size)
+            width, height = (80 if side == short else int(80 * side / short) for side in picture.size)
+            left, top = int(round((width - SIDE) / 2)), int(round((height - SIDE) / 2))
+            want = picture.resize((width, height), PIL.BILINEAR).crop((left, top, left + SIDE, top + SIDE))
+            assert np.array_equal(pixels, np.asarray(want)), key
+        del batch, pixels
+
+
+def test_dtypes_layouts_and_normalisation(data):
+    first = {}
+    for name, options in {
+        "uint8": {"dtype": "uint8", "layout": "NHWC"},
+        "float32": {},
+        "numpy type": {"dtype": np.float32},
+        "float16": {"dtype": "float16"},
+        "channels_last": {"layout": "channels_last"},
+        "normal": {"mean": [0.5, 0.4, 0.3], "std": 0.25},
+    }.items():
+        with loader(data, num_workers=0, **options) as batches:
+            first[name] = next(iter(batches))[0]
+    exact = first["uint8"].transpose(0, 3, 1, 2)
+    assert first["uint8"].shape == (16, SIDE, SIDE, 3) and exact.dtype == np.uint8
+    assert np.allclose(first["float32"], exact / 255, atol=1e-6)
+    assert np.array_equal(first["float32"], first["numpy type"])
+    assert first["float16"].dtype == np.float16 and np.allclose(first["float16"], exact / 255, atol=1e-3)
+    assert np.array_equal(first["channels_last"], first["float32"]) and first["channels_last"].strides[1] == 4
+    want = (exact / 255 - np.reshape([0.5, 0.4, 0.3], (1, 3, 1, 1))) / 0.25
+    assert np.allclose(first["normal"], want, atol=1e-5)
+
+
+def test_flips(data):
+    plain, flipped, both = (next(iter(loader(data, num_workers=0, **options)))[0] for options in (
+        {}, {"hflip": 1.0}, {"image": [shardpack.RandomResizedCrop(SIDE), shardpack.RandomHorizontalFlip(1.0),
+                                       shardpack.RandomVerticalFlip(1.0)]}))
+    assert np.array_equal(flipped, plain[..., ::-1])
+    assert np.array_equal(both, plain[..., ::-1, ::-1])
+
+
+def test_columns_by_name(data):
+    with loader(data, fields={"x": "image", "small": shardpack.Image(shardpack.Resize((8, 8)), dtype="uint8"),
+                              "y": "label", "text": shardpack.Raw("txt", "text"), "about": shardpack.Raw("json", "json"),
+                              "none": shardpack.Raw("nothing", optional=True), "file": "jpg", "name": "key"}) as batches:
+        for batch in batches:
+            assert list(batch) == ["x", "small", "y", "text", "about", "none", "file", "name"]
+            assert batch["x"].shape[2:] == (SIDE, SIDE) and batch["small"].dtype == np.uint8
+            for text, about, nothing, file, key in zip(*(batch[n] for n in ("text", "about", "none", "file", "name"))):
+                stem = key.rsplit("/", 1)[1]
+                assert text == f"a picture called {stem}" and about == {"name": stem}
+                assert nothing is None and file[:2] == b"\xff\xd8"
+
+
+def test_named_tuples_can_be_pickled(data):
+    import pickle
+
+    with loader(data, fields=["label", "key"], num_workers=0) as batches:
+        batch = next(iter(batches))
+    again = pickle.loads(pickle.dumps(batch))
+    assert type(again).__name__ == "Batch" and again.key == batch.key and again._fields == ("label", "key")
+
+
+@pytest.mark.parametrize("tail, rows", [("keep", [50, 50, 50, 10]), ("drop", [50, 50, 50]), ("pad", [50] * 4)])
+def test_tails(data, tail, rows):
+    with loader(data, batch_size=50, tail=tail, fields=ALL) as batches:
+        seen = list(batches)
+        assert len(batches) == len(seen) and [len(batch.label) for batch in seen] == rows
+    if tail == "pad":
+        assert seen[-1].valid.sum() == 10 and seen[-1].valid.dtype == bool
+        assert (seen[-1].label[~seen[-1].valid] == -100).all() and (seen[-1].label[seen[-1].valid] >= 0).all()
+    with loader(data, batch_size=50, drop_last=True) as batches:
+        assert len(batches) == 3 and batches.drop_last
+
+
+def test_limit_and_echo(data):
+    with loader(data, limit=40) as batches:
+        assert len(batches) == 3 and sum(len(labels) for _, labels in batches) == 40
+    with loader(data, echo=2, fields=["index", "image"]) as batches:
+        index = np.concatenate([batch.index for batch in batches])
+        assert len(batches) == 20 and (np.bincount(index) == 2).all()
+
+
+def test_epochs(data):
+    with loader(data, fields=["index"]) as batches:
+        orders = {epoch: contents(batches) for epoch in range(4)}
+        batches.set_epoch(1)
+        assert batches.epoch == 1 and contents(batches) == orders[1] and contents(batches) == orders[2]
+        for _ in batches:  # epoch 3, broken off
+            break
+        assert batches.epoch == 4
+        for i, _ in enumerate(batches):  # epoch 4
+            if i == 2:
+                batches.set_epoch(0)  # for the next one
+                assert batches.epoch == 4
+        assert batches.epoch == 0 and contents(batches) == orders[0]
+        iter(batches)
+        iter(batches)  # nothing was taken: no epoch has passed
+        assert contents(batches) == orders[1]
+
+
+def test_repr_and_attributes(data, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with loader(data) as batches:
+        assert (batches.rank, batches.world_size, batches.batch_size, batches.num_workers) == (1, 2, 16, 2)
+        assert "rank 1 of 2 (RANK and WORLD_SIZE)" in repr(batches) and len(batches) == 5
+        assert len(batches.dataset) == 160 and batches.dataset.classes[0] == "beach"
+    assert "closed" in repr(batches)
+    with loader(data, rank=0, world_size=1) as batches:
+        assert "rank 0 of 1 (as given)" in repr(batches)
+    monkeypatch.delenv("RANK")
+    with pytest.raises(ValueError, match="WORLD_SIZE=2 is in the environment, RANK is not"):
+        loader(data)
+    monkeypatch.setenv("RANK", "2")
+    with pytest.raises(ValueError, match="0 <= RANK < WORLD_SIZE"):
+        loader(data)
+
+
+def test_stats(data):
+    with loader(data) as batches:
+        for _ in batches:
+            pass
+        stats = batches.stats()
+    assert stats["batches"] == 10 and stats["samples"] == stats["images_decoded"] == 160
+    assert stats["bytes_read"] > 0 and stats["restarts"] == stats["copies"] == 0 and stats["wait_seconds"] >= 0
+
+
+def test_a_killed_worker_is_replaced(data):
+    from conftest import workers_of
+
+    with loader(data) as whole:
+        want = contents(whole)
+    with loader(data) as batches:
+        have = []
+        for i, batch in enumerate(batches):
+            have += contents([batch])
+            if i == 2:
+                os.kill(workers_of(os.getpid())[0], 9)
+        assert have == want and batches.stats()["restarts"] == 1
+
+
+def test_arguments_left_over_from_dataloader(data):
+    with loader(data, prefetch_factor=2, persistent_workers=True, worker_init_fn=None, collate_fn=None, drop_last=True,
+                pin_memory=False, sampler=None, generator=None, multiprocessing_context=None, in_order=True,
+                pin_memory_device="", timeout=0) as batches:
+        assert batches._options["prefetch"] == 4 and sum(1 for _ in batches) == 10
