@@ -59,8 +59,8 @@ all: lib tools ## build the library and the command (default)
 include lib/lib.mk
 include tools/tools.mk
 include examples/examples.mk
-include tests/tests.mk
 -include lib/python/python.mk
+include tests/tests.mk
 
 .PHONY: install
 install: install-lib install-tools ## install under DESTDIR and prefix

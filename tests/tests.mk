@@ -51,9 +51,9 @@ test: ## all tests (installs what is missing first), under ten minutes
 	@$(submake) run-tests
 
 .PHONY: run-tests
-run-tests: test-programs
+run-tests: test-programs $(PYTHON_INSTALLED)
 	@$(MAKE) --no-print-directory CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
-	@$(SUITES) unit format cli pixels e2e lint headers exports install replay
+	@$(SUITES) unit format cli pixels e2e lint headers exports install replay $(PYTHON_SUITE)
 
 # What make test runs, once per sanitizer, then the long versions and the fuzzers.
 .PHONY: check-long
@@ -61,7 +61,7 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ
 	@tests/setup.sh build test fuzz
 	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) test-programs
 	@$(submake) CONFIG=tsan BUILD=$(call build_of,tsan) test-programs
-	@$(submake) test-programs
+	@$(submake) test-programs $(PYTHON_INSTALLED)
 	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
 	@failed=; \
 	echo "== AddressSanitizer and UBSan"; \
@@ -69,7 +69,7 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ
 	echo "== ThreadSanitizer"; \
 	python3 tests/support/suites.py --build $(call build_of,tsan) unit cli e2e || failed=1; \
 	echo "== release, long"; \
-	TEST_LONG=1 $(SUITES) unit format cli pixels e2e lint headers exports install replay || failed=1; \
+	TEST_LONG=1 $(SUITES) unit format cli pixels e2e lint headers exports install replay $(PYTHON_SUITE) || failed=1; \
 	if command -v valgrind > /dev/null; then echo "== valgrind"; $(MAKE) --no-print-directory check-valgrind || failed=1; fi; \
 	echo "== fuzzing"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) || failed=1; \
@@ -98,7 +98,7 @@ demo: ## build, make an example dataset, pack and verify it; DATA=folder for you
 
 # One suite alone.
 .PHONY: check-unit check-format check-cli check-e2e check-lint check-headers check-exports check-install check-replay
-check-unit: $(UNIT_BIN) ## one suite only: unit, format, cli, e2e, lint, headers, exports, install, replay
+check-unit: $(UNIT_BIN) ## one suite only: unit, format, cli, e2e, lint, headers, exports, install, replay, python
 check-unit check-format check-cli check-e2e check-lint check-headers check-exports check-install:
 	@$(SUITES) $(@:check-%=%)
 check-format check-cli check-e2e: all $(EXAMPLE_BIN)

@@ -1,25 +1,37 @@
-# The Python package. It is built by its own setup.py, which calls make for the library; here it is built from what this
-# configuration has made. PYTHON: the interpreter; the tests see the packages that it sees (PyTorch).
+# The Python package. Its own setup.py builds it and calls make for the library; here it is built from what this
+# configuration has made. PYTHON: the interpreter; the tests use what it has (PyTorch, Pillow).
 
 PYTHON ?= /usr/bin/python3
 PYTHON_SRC := $(wildcard lib/python/*.* lib/python/src/* lib/python/shardpack/*.*)
 PYTHON_VENV := $(BUILD)/python-venv
 WHEELS := build/dist
+# The package needs 3.11; on older systems its tests are left out, which `make test` says.
+PYTHON_NEW := $(shell $(PYTHON) -c 'import sys; print("yes" if sys.version_info >= (3, 11) else "")' 2>/dev/null)
+PYTHON_INSTALLED := $(if $(PYTHON_NEW),$(PYTHON_VENV)/installed,python-too-old)
+PYTHON_SUITE := $(if $(PYTHON_NEW),python)
+PIP := $(PYTHON_VENV)/bin/python -m pip --disable-pip-version-check
+
+.PHONY: python-too-old
+python-too-old:
+	@echo "$(PYTHON) is older than 3.11: the Python package is left out; PYTHON= names another"
 
 $(PYTHON_VENV)/bin/python:
 	$(Q)$(PYTHON) -m venv --system-site-packages $(PYTHON_VENV)
 
 $(PYTHON_VENV)/installed: $(PYTHON_SRC) $(LIB_A) $(LIB_WORKER) $(TOOL) | $(PYTHON_VENV)/bin/python
 	@echo "  PIP   lib/python"
-	$(Q)SHARDPACK_BUILD=$(abspath $(BUILD)) $(PYTHON_VENV)/bin/python -m pip install -q --no-deps --no-build-isolation \
-	  --no-index --disable-pip-version-check --force-reinstall ./lib/python
+	$(Q)SHARDPACK_BUILD=$(abspath $(BUILD)) $(PIP) install -q --no-deps --no-build-isolation --no-index \
+	  --force-reinstall ./lib/python
 	$(Q)touch $@
 
 .PHONY: python
-python: $(PYTHON_VENV)/installed ## the Python package, in a virtual environment of its own: build/release/python-venv
+python: $(PYTHON_INSTALLED) ## the Python package, in a virtual environment: build/release/python-venv
 
 .PHONY: wheel
 wheel: $(PYTHON_SRC) | $(PYTHON_VENV)/bin/python ## the Python package as a wheel in build/dist
-	$(Q)$(PYTHON_VENV)/bin/python -m pip wheel -q --no-deps --no-build-isolation --no-index --disable-pip-version-check \
-	  -w $(WHEELS) ./lib/python
-	@ls $(WHEELS)/*.whl
+	$(Q)$(PIP) wheel -q --no-deps --no-build-isolation --no-index -w $(WHEELS) ./lib/python
+	@ls $(WHEELS)/shardpack-$(VERSION)-*.whl
+
+.PHONY: check-python
+check-python: $(PYTHON_INSTALLED) $(MAKE_PHOTOS)
+	@$(SUITES) $(PYTHON_SUITE)

@@ -13,6 +13,7 @@ import pytest
 import shardpack
 
 sys.dont_write_bytecode = True
+LONG = os.environ.get("TEST_LONG") == "1"
 SIDE = 64
 SMALL = shardpack.RandomResizedCrop(SIDE)
 

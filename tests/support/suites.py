@@ -75,6 +75,7 @@ def suites(options):
         "exports": lambda _: [["tests/lint/exports.py", library]],
         "install": lambda _: [["tests/support/check_install.sh", options.build, options.make]],
         "replay": replay,
+        "python": lambda _: first("tests/python/run"),
     }
 
 
@@ -114,6 +115,7 @@ def main():
     environment["SHARDPACK"] = str((options.build / "shardpack").resolve())
     environment["RENDER_ONE"] = str((options.build / "tests/pixels/render_one").resolve())
     environment["MAKE_PHOTOS"] = str((options.build / "examples/make_photos").resolve())
+    environment.setdefault("PYTHON_TESTS", str((options.build / "python-venv/bin/python").absolute()))
     passed = failed = 0
     bad = []
     table = suites(options)
