@@ -1,0 +1,81 @@
+"""Runs shardpack.Loader over a dataset and prints what it reached as JSON, as load_bench does for the C library.
+
+    python_loader.py epochs|overhead DATASET [NAME=VALUE ...]     workers, batch, epochs, type, layout, output
+
+epochs    as load_bench: images/s from the first to the last batch of the first epoch, CPU seconds of all processes
+overhead  CPU time of the trainer's thread per batch, for the steps of Python and for the same calls of the extension
+          alone: the difference is Python's. Batches are ready when asked for, and dropped at once
+"""
+import json
+import resource
+import statistics
+import sys
+import time
+
+import shardpack
+
+DEFAULTS = {"workers": 2, "batch": 256, "epochs": 2, "type": "uint8", "layout": "NHWC", "output": "torch"}
+
+
+def make(path, options):
+    return shardpack.Loader(path, batch_size=int(options["batch"]), num_workers=int(options["workers"]), shuffle=True,
+                            dtype=options["type"], layout=options["layout"].upper(), output=options["output"], hflip=0.5)
+
+
+def cpu_seconds():
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (
+        resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+
+
+def epochs(path, options):
+    begin, cpu = time.monotonic(), cpu_seconds()
+    images = first = first_images = batches = 0
+    with make(path, options) as loader:
+        for epoch in range(int(options["epochs"])):
+            for columns in loader:
+                now = time.monotonic()
+                if epoch == 0:
+                    first, first_images = (first, first_images) if batches else (now, len(columns[1]))
+                    last, batches, images = now, batches + 1, images + len(columns[1])
+                del columns
+    took = max(last - first, 1e-9)
+    return {"images": images, "batches": batches, "rate": (images - first_images) / took, "first_batch": first - begin,
+            "cpu": cpu_seconds() - cpu, "epochs": int(options["epochs"])}
+
+
+def overhead(path, options):
+    """In turn a batch through Python and one through the extension, of the same loader."""
+    whole, bare = [], []
+    with make(path, options) as loader:
+        for _ in range(int(options["epochs"])):
+            steps, core = iter(loader), loader._core
+            while True:
+                time.sleep(float(options.get("wait", 0.3)))  # until batches are ready
+                before = time.thread_time_ns()
+                batch = next(steps, None)
+                del batch
+                between = time.thread_time_ns()
+                done = core.position()[1] == 0
+                time.sleep(0.02)
+                again = time.thread_time_ns()
+                columns = None if done else core.next()
+                end = columns is None
+                del columns
+                after = time.thread_time_ns()
+                if end:
+                    break
+                whole.append((between - before) / 1e9)
+                bare.append((after - again) / 1e9)
+            loader.set_epoch(loader.epoch + 1)
+    return {"calls": len(whole), "python": statistics.median(whole), "extension": statistics.median(bare),
+            "overhead": statistics.median(whole) - statistics.median(bare)}
+
+
+def main():
+    mode, path, *given = sys.argv[1:]
+    options = {**DEFAULTS, **dict(word.split("=", 1) for word in given)}
+    print(json.dumps({"epochs": epochs, "overhead": overhead}[mode](path, options)))
+
+
+if __name__ == "__main__":
+    main()
