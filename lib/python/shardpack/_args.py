@@ -126,8 +126,6 @@ def path(name: str, value: Any) -> str:
 
 def dtype(name: str, value: Any) -> str:
     """Name of a dtype given as text, or as NumPy's or PyTorch's object."""
-    if not isinstance(value, str):
-        text = getattr(value, "__name__", None) or str(value)
-        value = text.rsplit(".", 1)[-1]
-    choice(name, value, "uint8", "float16", "float32")
-    return value
+    text = value if isinstance(value, str) else str(getattr(value, "__name__", None) or value).rsplit(".", 1)[-1]
+    choice(name, text, "uint8", "float16", "float32")
+    return text

@@ -205,7 +205,8 @@ def _maker(how: Any, output: str) -> Callable[[Any], Any]:
 
 def _raw_maker(raw: Raw) -> Callable[[Any], Any]:
     """Values of optional fields that a sample lacks come as empty bytes."""
-    decode: Callable[[bytes], Any] = {"bytes": bytes, "text": bytes.decode, "json": json.loads}[raw.decode]
+    decoders: dict[str, Callable[[bytes], Any]] = {"bytes": bytes, "text": bytes.decode, "json": json.loads}
+    decode = decoders[raw.decode]
     if raw.optional:
         return lambda values: [decode(value) if value else None for value in values]
     if raw.decode == "json":  # rows that were substituted have no text

@@ -9,7 +9,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from . import _args, _core
-from ._errors import Error, FormatError
+from ._errors import ArgumentError, Error, FormatError
 
 IMAGE_FIELDS = ("jpg", "png")  # those that the loader decodes, in the order in which it looks for them
 NO_LABEL = -100
@@ -19,7 +19,7 @@ def decode_array(data: bytes, channels: int = 3) -> np.ndarray[Any, Any]:
     """The pixels of a JPEG or PNG as uint8 ``[height, width, channels]``, unscaled and as stored (no Exif turn).
     ``channels``: 3, or 1 for gray. FormatError (a ValueError) for damage."""
     if channels not in (1, 3):
-        raise _args.ArgumentError(f"channels={channels!r}: must be 1 or 3")
+        raise ArgumentError(f"channels={channels!r}: must be 1 or 3")
     width, height = _core.image_size(data)
     pixels = np.empty((height, width, channels), np.uint8)
     _core.decode_image(data, pixels, channels)

@@ -23,7 +23,7 @@ _SPECIAL = ("image", "label", "index", "valid", "key", "sample")
 _WORKER = "dataloader_worker"  # in states: (number, of how many)
 
 
-class ShardDataset(IterableDataset[Any]):
+class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
     """Whole batches for ``DataLoader(dataset, batch_size=None)``, for transforms written in Python::
 
         dataset = shardpack.ShardDataset("imagenet/train", batch_size=64, shuffle=True, transform=my_transform)
@@ -234,7 +234,7 @@ class ShardDataset(IterableDataset[Any]):
         total = min(total, self._options.get("limit", total))
         rows = self.batch_size * self.ranks.world_size
         drop = _tail(*self._tail_arguments, self.ranks.world_size) == _TAILS.index("drop")
-        return total // rows + (not drop and total % rows > 0)
+        return int(total // rows + (not drop and total % rows > 0))
 
     def __getstate__(self) -> dict[str, Any]:
         self.ranks  # noqa: B018  a process that is spawned cannot find out

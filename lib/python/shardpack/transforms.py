@@ -12,7 +12,7 @@ _BILINEAR = ("bilinear", "bicubic", "nearest")  # as spk_interpolation
 _RANDOM_CROP, _CENTER_CROP, _EXACT = 0, 1, 2  # as spk_transform
 
 
-def _word(value: Any) -> str:
+def _word(value: Any) -> Any:
     """Also torchvision's InterpolationMode."""
     return getattr(value, "value", value)
 

@@ -174,7 +174,7 @@ static PyObject *find(PyObject *object, PyObject *args)
     Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&self->lock);
     status = spk_dataset_find(self->dataset, key, &number, &err);
     pthread_mutex_unlock(&self->lock);
-    Py_END_ALLOW_THREADS if (status == SPK_E_NOT_FOUND) Py_RETURN_NONE;
+    Py_END_ALLOW_THREADS if (status == SPK_E_NOT_FOUND) return Py_NewRef(Py_None);
     return status < 0 ? core_raise(&err) : PyLong_FromUnsignedLongLong(number);
 }
 

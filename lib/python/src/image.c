@@ -33,5 +33,5 @@ PyObject *core_decode_image(PyObject *module, PyObject *args)
     PyBuffer_Release(&pixels);
     if (status < 0)
         return core_raise(&err);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }

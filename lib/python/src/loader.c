@@ -163,7 +163,7 @@ static PyObject *close_loader(PyObject *object, PyObject *none)
     if (self->loader && check(self) < 0)
         return NULL;
     stop(self);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 /* A list of bytes objects. */
@@ -209,7 +209,7 @@ static PyObject *next(PyObject *object, PyObject *none)
     if (status < 0)
         return core_raise(&err);
     if (status == SPK_END)
-        Py_RETURN_NONE;
+        return Py_NewRef(Py_None);
     self->row = spk_batch_position(batch);
     core_state *state = core_state_of(Py_TYPE(object));
     PyObject *lease = core_lease_new(state, self->shop, batch);
@@ -227,7 +227,7 @@ static PyObject *answer(spk_status status, const spk_error *err)
 {
     if (status < 0)
         return core_raise(err);
-    Py_RETURN_NONE;
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *set_epoch(PyObject *object, PyObject *args)
