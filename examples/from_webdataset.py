@@ -11,7 +11,6 @@ import sys
 
 import numpy as np
 import torch
-from PIL import Image
 
 import shardpack
 

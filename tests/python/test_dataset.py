@@ -40,7 +40,8 @@ def test_sequences(data):
 
 def test_what_is_not_there(data):
     ds = shardpack.Dataset(data)
-    for index, kind in ((160, IndexError), (-161, IndexError), ("nothing", KeyError), (1.5, TypeError), (None, TypeError)):
+    for index, kind in ((160, IndexError), (-161, IndexError), ("nothing", KeyError), (1.5, TypeError),
+                        (None, TypeError)):  # fmt: skip
         with pytest.raises(kind):
             ds[index]
     with pytest.raises(FileNotFoundError):

@@ -99,7 +99,8 @@ def test_a_worker_that_cannot_start(data, monkeypatch, tmp_path):
 
 
 def test_exceptions_survive_pickling():
-    error = shardpack._errors.make("checksum", 'a-1.tar.zst: sample "x/1": frame 4: checksum mismatch at byte 77', 77, 0)
+    text = 'a-1.tar.zst: sample "x/1": frame 4: checksum mismatch at byte 77'
+    error = shardpack._errors.make("checksum", text, 77, 0)
     for copied in (error, pickle.loads(pickle.dumps(error))):
         assert type(copied) is shardpack.ChecksumError and isinstance(copied, ValueError)
         assert (copied.shard, copied.sample, copied.frame, copied.offset) == ("a-1.tar.zst", "x/1", 4, 77)

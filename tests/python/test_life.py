@@ -20,8 +20,8 @@ HEAD = """
 import os, signal, sys, threading, time
 import shardpack
 def make(workers=2, **options):
-    return shardpack.Loader(sys.argv[1], **{"batch_size": 16, "num_workers": workers, "shuffle": True, "output": "numpy",
-                            "image": shardpack.RandomResizedCrop(64), **options})
+    return shardpack.Loader(sys.argv[1], **{"batch_size": 16, "num_workers": workers, "shuffle": True,
+                            "output": "numpy", "image": shardpack.RandomResizedCrop(64), **options})
 """
 
 
@@ -174,7 +174,8 @@ def test_an_exception_in_the_loop(data):
 
 def test_ctrl_c_ends_a_program(data):
     text = HEAD + "loader = make()\nprint('ready', flush=True)\nwhile True:\n    for batch in loader: pass\n"
-    program = subprocess.Popen([sys.executable, "-c", text, data], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    program = subprocess.Popen([sys.executable, "-c", text, data], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True)
     assert program.stdout.readline() == "ready\n"
     workers = workers_of(program.pid)
     program.send_signal(signal.SIGINT)
@@ -239,7 +240,7 @@ def test_importing_does_not_import_torch():
 
 def test_help_is_worth_reading():
     text = " ".join(str(shardpack.Loader.__doc__).split())
-    for word in ("batch_size:", "-100", "``valid``:", "Thread-safety", "tail:", "Raises", "on_hold", "[batch, 3, height"):
+    for word in ("batch_size:", "-100", "``valid``:", "Thread-safety", "tail:", "Raises", "[batch, 3, height"):
         assert word in text, word
     for name in shardpack.__all__:
         if name != "ShardDataset":

@@ -7,8 +7,6 @@ import pytest
 from conftest import LONG, loader
 
 torch = pytest.importorskip("torch")
-import torch.utils.data  # noqa: E402
-
 import shardpack  # noqa: E402
 from shardpack.shards import _Batches  # noqa: E402
 
@@ -40,7 +38,8 @@ def rows(batches):
 
 
 def want(data, epoch=0, **options):
-    with loader(data, **{"batch_size": 12, "chunk": 12, "seed": 3, "num_workers": 0, "fields": ORDER, **options}) as one:
+    same = {"batch_size": 12, "chunk": 12, "seed": 3, "num_workers": 0, "fields": ORDER, **options}
+    with loader(data, **same) as one:
         one.set_epoch(epoch)
         return rows(one)
 

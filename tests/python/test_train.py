@@ -86,7 +86,8 @@ def test_it_learns(photos):
 def test_killed_and_resumed(photos, undisturbed, tmp_path, epoch, step):
     checkpoint = str(tmp_path / "run.pt")
     options = ("--epochs", "3", "--checkpoint", checkpoint, "--every", "1")
-    running = subprocess.Popen([sys.executable, *command(photos, *options)], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    running = subprocess.Popen([sys.executable, *command(photos, *options)], stdout=subprocess.PIPE, text=True,
+                               env=ENVIRONMENT)
     for line in running.stdout:
         found = STEP.match(line)
         if found and (int(found[1]), int(found[2])) == (epoch, step):
@@ -101,7 +102,7 @@ def test_killed_and_resumed(photos, undisturbed, tmp_path, epoch, step):
 
 
 def test_two_ranks(photos, undisturbed, tmp_path):
-    """The same global batches: but for rounding, the same losses, here of rank 0's half."""
+    """As many steps as one rank with the same global batch; what two saved goes on with one."""
     checkpoint = str(tmp_path / "two.pt")
     said = train(photos, "--epochs", "2", "--checkpoint", checkpoint, ranks=2)
     assert "rank 0 of 2 (torch.distributed)" in said

@@ -44,8 +44,8 @@ __version__: str = _core.version
 __all__ = [
     "AccessError", "ArgumentError", "BusyError", "CenterCrop", "ChangedError", "ChecksumError", "Dataset",
     "DatasetNotFoundError", "Error", "FormatError", "Image", "LimitError", "Loader", "NetworkError",
-    "OutOfMemoryError", "PackResult", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Raw", "Resize",
-    "Sample", "ShardDataset", "ShardpackWarning", "StateError", "StorageError", "TargetExistsError",
+    "OutOfMemoryError", "PackResult", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Raw",
+    "Resize", "Sample", "ShardDataset", "ShardpackWarning", "StateError", "StorageError", "TargetExistsError",
     "UnsupportedError", "VerifyResult", "WorkerError", "decode_array", "pack", "verify",
 ]  # fmt: skip
 

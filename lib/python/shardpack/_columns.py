@@ -141,7 +141,7 @@ def _named(fields: Fields) -> tuple[list[tuple[str, Any]], bool]:
 
 
 def _one(name: str, what: Any, given: Defaults) -> tuple[dict[str, Any], Any]:
-    """Options of a column, and how it is handed out: the layout of images, "label", "index", "valid", "key", or a Raw."""
+    """Options of a column, and how it is handed out: layout of images, "label", "index", "valid", "key", or a Raw."""
     if what == "image":
         what = Image()
     if isinstance(what, Image):

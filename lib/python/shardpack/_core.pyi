@@ -7,7 +7,9 @@ class Column:
     shape: tuple[int, ...]
     dtype: str
     nbytes: int
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any: ...
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class Dataset:

@@ -97,7 +97,7 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class ShardpackWarning(UserWarning):
-    """Hints of the loader: workers that do not divide the lanes, batches that are held too long, substituted samples."""
+    """Hints of the loader: workers that do not divide the lanes, batches held too long, substituted samples."""
 
 
 _CLASSES: dict[str, type[Error]] = {

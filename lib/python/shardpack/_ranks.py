@@ -39,7 +39,9 @@ def _from_environment() -> Optional[Ranks]:
     except ValueError:
         rank, world_size = -1, 0
     if not 0 <= rank < world_size:
-        raise ArgumentError(f"RANK={texts[0]} and WORLD_SIZE={texts[1]} in the environment: must be 0 <= RANK < WORLD_SIZE")
+        raise ArgumentError(
+            f"RANK={texts[0]} and WORLD_SIZE={texts[1]} in the environment: must be 0 <= RANK < WORLD_SIZE"
+        )
     return Ranks(rank, world_size, "RANK and WORLD_SIZE")
 
 

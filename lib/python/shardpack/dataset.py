@@ -31,8 +31,8 @@ class Dataset(Sequence[Any]):
         with_sample: ``transform`` is called with ``(image, sample)``
         verify: check every frame's SHA-256 digest before it is decompressed
 
-    Raises FileNotFoundError, shardpack.FormatError and others as `Loader` does; IndexError and KeyError for samples that
-    are not there.
+    Raises FileNotFoundError, shardpack.FormatError and others as `Loader` does; IndexError and KeyError for samples
+    that are not there.
 
     Picklable, safe after fork and with spawn (each process opens the files anew), usable from several threads at once.
     """
@@ -154,8 +154,8 @@ class Dataset(Sequence[Any]):
         return parsed
 
     def stat(self) -> dict[str, Any]:
-        """samples, shards, frames, bytes (of all shards), tar_bytes (decompressed), payload_bytes (of the files packed),
-        shuffled."""
+        """samples, shards, frames, bytes (of all shards), tar_bytes (decompressed), payload_bytes (of the files
+        packed), shuffled."""
         figures: dict[str, Any] = self._core().stat()
         return figures
 

@@ -83,7 +83,8 @@ class Loader:
         batch_size: rows per rank, 1 to 1,048,576
         shuffle: a new order in each epoch; else stored order
         seed: of order and crops, 0 to 2**64 - 1
-        num_workers: worker processes; 0 decodes in this one; None: as many as the CPU quota has cores. Output is the same
+        num_workers: worker processes; 0: decode in this one; None: as many as the CPU quota has cores. The output is
+            the same
         prefetch: batches prepared ahead (all workers together), 1 to 1024
         chunk: samples in a row of a batch that come from one place of the dataset; None: 16, fewer for datasets packed
             in stored order
@@ -127,8 +128,8 @@ class Loader:
     (OSError), a worker that fails repeatedly (RuntimeError).
 
     Thread-safety: one thread at a time. Tensors and arrays may be dropped in any thread. The GIL is released while
-    waiting, and Ctrl-C ends the wait at once; the next call goes on without a loss. After a fork only the parent can use
-    it.
+    waiting, and Ctrl-C ends the wait at once (with ``num_workers=0`` after the batch that is being decoded); the next
+    call goes on without a loss. After a fork only the parent can use it.
     """
 
     def __init__(
@@ -398,8 +399,8 @@ class Loader:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
-            "a Loader cannot be pickled or copied: it has worker processes and memory of its own. Make it in the process "
-            "that uses it; state_dict() is what to save. In a DataLoader, use ShardDataset"
+            "a Loader cannot be pickled or copied: it has worker processes and memory of its own. Make it in the "
+            "process that uses it; state_dict() is what to save. In a DataLoader, use ShardDataset"
         )
 
 

@@ -219,7 +219,7 @@ class VerifyResult:
 
 
 def verify(path: StrPath, *, jobs: Optional[int] = None, progress: Progress = None) -> VerifyResult:
-    """Reads every byte of a dataset (or of one shard file) and lists all problems: ``if not shardpack.verify(path): ...``
+    """Reads every byte of a dataset (or of one shard file) and lists all problems: ``if not shardpack.verify(path):``
 
     Args:
         path: folder or manifest of a dataset, or one shard

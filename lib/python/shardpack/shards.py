@@ -57,8 +57,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
             after a resume
         verify: as for `Loader`
 
-    Images of rows that are padded are repeated samples with label -100 and ``valid`` False. A bad image is an error that
-    names the sample; an exception of ``transform`` is raised as it is, with a note that names the sample.
+    Images of rows that are padded are repeated samples with label -100 and ``valid`` False. A bad image is an error
+    that names the sample; an exception of ``transform`` is raised as it is, with a note that names the sample.
 
     States: with torchdata's StatefulDataLoader nothing is to be done. With DataLoader, ``state_dict(batches=n)`` is the
     state after the first n batches of the epoch. Workers may be others on resume; with StatefulDataLoader their number
@@ -145,8 +145,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         return int(self._shared[0])
 
     def set_epoch(self, epoch: int) -> None:
-        """The next pass is that of ``epoch``, in all workers. After `load_state_dict` with a state of the same epoch the
-        next pass is the rest of it."""
+        """The next pass is that of ``epoch``, in all workers. After `load_state_dict` with a state of the same epoch
+        the next pass is the rest of it."""
         epoch = _args.integer("epoch", epoch, 0, _EPOCH_MAX)
         if self._state is not None and self._state["epoch"] != epoch:
             self._state = None
@@ -311,11 +311,11 @@ class _Batches(Iterator[Any]):
         keys, index, valid = columns[0], np.asarray(columns[1]), np.asarray(columns[2])
         values = columns[3:]
         names = self.names
-        return [
-            Sample(keys[i].decode(), int(index[i]), {n: v[i] for n, v in zip(names, values) if v[i]}, "", bool(valid[i]),
-                   None, self.owner._image_field)
-            for i in range(len(keys))
-        ]
+        made = []
+        for i, key in enumerate(keys):
+            fields = {name: value[i] for name, value in zip(names, values) if value[i]}
+            made.append(Sample(key.decode(), int(index[i]), fields, "", bool(valid[i]), None, self.owner._image_field))
+        return made
 
     @property
     def names(self) -> list[str]:

@@ -47,8 +47,8 @@ class RandomResizedCrop:
 
 @dataclass(frozen=True)
 class Resize:
-    """An int: the shorter side gets that length (a `CenterCrop` must follow). (height, width): the whole image gets that
-    size, whatever its shape was. Pixels; ``interpolation`` as for `RandomResizedCrop`."""
+    """An int: the shorter side gets that length (a `CenterCrop` must follow). (height, width): the whole image gets
+    that size, whatever its shape was. Pixels; ``interpolation`` as for `RandomResizedCrop`."""
 
     size: Union[int, tuple[int, int]]
     interpolation: str = "bilinear"

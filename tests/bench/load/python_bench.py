@@ -1,4 +1,4 @@
-"""shardpack.Loader against `shardpack bench` with the same settings, and against torchvision's DataLoader and webdataset."""
+"""shardpack.Loader against `shardpack bench` with the same settings, torchvision's DataLoader, and webdataset."""
 import json
 import os
 import sys
@@ -27,8 +27,8 @@ def ours(bench, mode, *options):
 
 def command(bench, kind):
     dtype, layout = (word.split("=")[1] for word in KINDS[kind])
-    return [bench.command, "bench", "--json", "--workers", str(load.WORKERS), "--batch-size", str(load.batch_size(bench)),
-            "--epochs", "1", "--hflip", "0.5", "--dtype", dtype, "--layout", layout, bench.dataset()]
+    return [bench.command, "bench", "--json", "--workers", str(load.WORKERS),
+            "--batch-size", str(load.batch_size(bench)), "--epochs", "1", "--hflip", "0.5", "--dtype", dtype, "--layout", layout, bench.dataset()]
 
 
 def of_command(run):

@@ -19,7 +19,8 @@ DEFAULTS = {"workers": 2, "batch": 256, "epochs": 2, "type": "uint8", "layout": 
 
 def make(path, options):
     return shardpack.Loader(path, batch_size=int(options["batch"]), num_workers=int(options["workers"]), shuffle=True,
-                            dtype=options["type"], layout=options["layout"].upper(), output=options["output"], hflip=0.5)
+                            dtype=options["type"], layout=options["layout"].upper(), output=options["output"],
+                            hflip=0.5)
 
 
 def cpu_seconds():
