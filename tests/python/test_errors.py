@@ -105,7 +105,9 @@ def test_exceptions_survive_pickling():
         assert type(copied) is shardpack.ChecksumError and isinstance(copied, ValueError)
         assert (copied.shard, copied.sample, copied.frame, copied.offset) == ("a-1.tar.zst", "x/1", 4, 77)
         assert str(copied) == str(error) and copied.code == "checksum"
-    assert str(type(error)("text alone")) == "text alone"  # as multiprocessing makes them
+    again = type(error)(f"Caught in a process.\nTraceback:\nshardpack._errors.ChecksumError: {text}\n")
+    assert (again.shard, again.sample, again.frame) == ("a-1.tar.zst", "x/1", 4)  # as DataLoader makes them
+    assert str(type(error)("text alone")) == "text alone" and type(error)("text alone").shard is None
     missing = pickle.loads(pickle.dumps(shardpack._errors.make("not-found", "gone", -1, 2)))
     assert isinstance(missing, FileNotFoundError) and missing.errno == 2 and missing.offset is None
 

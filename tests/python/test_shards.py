@@ -157,6 +157,7 @@ def test_states(data):
         other.set_epoch(1)  # as training loops do
         batches = in_processes(other, resumed)
         assert rows(batches) == whole[5:]
+        assert other.state_dict(batches=2)["position"] == 7 * 12  # of that pass
         assert rows(batches) == whole  # one pass only
         other.set_epoch(0)
         assert rows(batches) == want(data, 0)

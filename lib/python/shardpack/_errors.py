@@ -4,7 +4,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-SHARD = re.compile(r"(?:^|: |\()([^\s:()][^:()]*\.tar(?:\.\w+)?)(?=[:,)]|$)")
+SHARD = re.compile(r"(?:^|: |\()([^\s:()][^:()\n]*\.tar(?:\.\w+)?)(?=[:,)]|$)", re.M)
 SAMPLE = re.compile(r'\bsample "([^"]*)"')
 FRAME = re.compile(r"\bframe (\d+)")
 
@@ -27,6 +27,16 @@ class Error(Exception):
     frame: int | None = None
     offset: int | None = None
     errno: int | None = None
+
+    def __init__(self, *args: Any) -> None:
+        """Shard, sample and frame are found in the text, so that an exception that was made anew from its text alone, as
+        DataLoader does with those of its processes, has them as well."""
+        super().__init__(*args)
+        text = str(args[0]) if args else ""
+        shard, sample, frame = SHARD.search(text), SAMPLE.search(text), FRAME.search(text)
+        self.shard = shard[1].rsplit("/", 1)[-1] if shard else None
+        self.sample = sample[1] if sample else None
+        self.frame = int(frame[1]) if frame else None
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
@@ -133,15 +143,5 @@ def _rebuild(cls: type[Error], args: tuple[Any, ...], values: dict[str, Any]) ->
 
 def make(code: str, text: str, offset: int, errno: int) -> Error:
     """The exception for an error of the library; called by the extension."""
-    shard, sample, frame = SHARD.search(text), SAMPLE.search(text), FRAME.search(text)
-    return _set(
-        _CLASSES.get(code, Error)(text),
-        {
-            "code": code,
-            "shard": shard and shard[1].rsplit("/", 1)[-1],
-            "sample": sample and sample[1],
-            "frame": frame and int(frame[1]),
-            "offset": offset if offset >= 0 else None,
-            "errno": errno or None,
-        },
-    )
+    values = {"code": code, "offset": offset if offset >= 0 else None, "errno": errno or None}
+    return _set(_CLASSES.get(code, Error)(text), values)

@@ -127,7 +127,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         self._shared = torch.zeros(2, dtype=torch.int64).share_memory_()  # epoch; who used the state
         self._state: Optional[dict[str, Any]] = None  # where the next pass goes on
         self._state_used = False  # by this copy
-        self._running: Optional[_Batches] = None
+        self._running: Optional[_Batches] = None  # the last pass of this process
+        self._began: Optional[dict[str, Any]] = None  # what it began with
         self._samples: Optional[int] = None
 
     # ---- where it stands ----
@@ -150,6 +151,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         epoch = _args.integer("epoch", epoch, 0, _EPOCH_MAX)
         if self._state is not None and self._state["epoch"] != epoch:
             self._state = None
+        if epoch != self.epoch:
+            self._running = None
         self._shared[0] = epoch
 
     def state_dict(self, batches: Optional[int] = None) -> dict[str, Any]:
@@ -164,7 +167,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
                 return self._running.state_dict()
             batches = 0
         core = self._open()
-        self._place(core, self._state if not self._state_used else None)
+        self._place(core, self._state if self._running is None else self._began)
         core.skip(_args.integer("batches", batches, 0))
         state: dict[str, Any] = json.loads(core.save())
         core.close()
@@ -175,6 +178,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         if not isinstance(state_dict, dict) or "epoch" not in state_dict:
             raise TypeError("state_dict: must be a dict as state_dict() gives it")
         self._state, self._state_used = copy.deepcopy(state_dict), False
+        self._running = None
         self._shared[0] = int(state_dict["epoch"])
         self._shared[1] = 0
 
@@ -223,7 +227,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         info = get_worker_info()
         worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
         iteration = 1 if info is None else (info.seed - info.id) & 0x7FFFFFFFFFFFFFFF or 1
-        self._running = _Batches(self, worker, workers, self._use_state(iteration))
+        self._began = self._use_state(iteration)
+        self._running = _Batches(self, worker, workers, self._began)
         return self._running
 
     def __len__(self) -> int:
@@ -238,7 +243,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
 
     def __getstate__(self) -> dict[str, Any]:
         self.ranks  # noqa: B018  a process that is spawned cannot find out
-        return {**self.__dict__, "_running": None}
+        return {**self.__dict__, "_running": None, "_began": None}
 
     def __repr__(self) -> str:
         ranks = self._ranks or "ranks not settled yet"
