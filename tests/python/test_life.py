@@ -19,6 +19,7 @@ import shardpack
 HEAD = """
 import os, signal, sys, threading, time
 import shardpack
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 def make(workers=2, **options):
     return shardpack.Loader(sys.argv[1], **{"batch_size": 16, "num_workers": workers, "shuffle": True,
                             "output": "numpy", "image": shardpack.RandomResizedCrop(64), **options})
@@ -84,7 +85,15 @@ def test_a_forked_child_cannot_use_it(data):
         assert have + contents(steps) == want  # the parent's workers are as they were
 
 
-def test_ctrl_c_at_once(data):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as in a terminal: a shell's background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_at_once(data, interruptible):
     """While it waits for workers that are stopped; afterwards it goes on without a loss."""
     with loader(data) as batches:
         want = contents(batches)
@@ -179,7 +188,10 @@ def test_ctrl_c_ends_a_program(data):
     assert program.stdout.readline() == "ready\n"
     workers = workers_of(program.pid)
     program.send_signal(signal.SIGINT)
-    _, said = program.communicate(timeout=20)
+    try:
+        _, said = program.communicate(timeout=60)
+    finally:
+        program.kill()
     assert program.returncode == -signal.SIGINT and said.splitlines()[-1] == "KeyboardInterrupt"
     assert len(workers) == 2 and not any(pathlib.Path(f"/proc/{worker}").exists() for worker in workers)
 

@@ -183,6 +183,19 @@ def test_a_state_of_one_worker_is_not_anothers(data):
         next(iter(ds))
 
 
+def test_state_at_the_end(data):
+    """Nothing is left of that epoch, for each number of workers; the next one is whole."""
+    ds = dataset(data)
+    assert rows(ds) == want(data)
+    state = ds.state_dict()
+    assert (state["epoch"], state["position"]) == (0, 160)
+    for workers in (0, 2):
+        ds.load_state_dict(state)
+        assert rows(in_processes(ds, workers)) == []
+        ds.set_epoch(1)
+        assert rows(in_processes(ds, workers)) == want(data, 1)
+
+
 def test_stateful_dataloader(data):
     stateful = pytest.importorskip("torchdata.stateful_dataloader")
     for workers in (0, 2, 3):

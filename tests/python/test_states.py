@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from conftest import contents, loader
+from conftest import LONG, contents, loader
 
 import shardpack
 
@@ -25,6 +25,8 @@ def test_resume_at_every_batch(data, two_epochs, workers):
                 states.append(batches.state_dict())
     with loader(data, num_workers=2 - workers, **COLUMNS) as batches:
         for at, state in enumerate(states):
+            if not LONG and at not in (0, 1, 5, 9, 10, 11, 19):
+                continue
             state = json.loads(json.dumps(state))
             assert len(json.dumps(state)) < 600
             batches.load_state_dict(state)

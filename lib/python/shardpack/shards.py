@@ -267,6 +267,7 @@ class _Batches(Iterator[Any]):
         self.core = owner._open()
         self.decode = samples.decoder(owner._decode)
         self.first = True
+        self.end: Optional[dict[str, Any]] = None  # the state behind the last batch
         owner._place(self.core, state)
         self._start(state)
         groups = json.loads(self.core.save())["plan"]["lane_groups"]
@@ -286,12 +287,16 @@ class _Batches(Iterator[Any]):
                                f"{self.workers}")
 
     def state_dict(self) -> dict[str, Any]:
+        if self.end is not None:
+            return self.end
         state: dict[str, Any] = json.loads(self.core.save())
         if self.workers > 1 and not self.first:
             state[_WORKER] = [self.worker, self.workers]
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        if self.end is not None:
+            self.end, self.core = None, self.owner._open()
         self.owner._place(self.core, state)
         self._start(state)
         self.first = _WORKER not in state
@@ -301,16 +306,23 @@ class _Batches(Iterator[Any]):
         return figures
 
     def __next__(self) -> Any:
-        if self.skip:
+        if self.skip and not self.end:
             self.core.skip(self.skip)
             self.skip = 0
-        columns = self.core.next() if not self.core.closed else None
+        columns = None if self.end else self.core.next()
         if columns is None:
-            self.core.close()
+            self._finish()
             raise StopIteration
         self.first = False
         self.skip = self.workers - 1
         return self._batch(columns)
+
+    def _finish(self) -> None:
+        """The library stands at the next epoch; the state is of this one, with nothing left."""
+        if self.end is None:
+            end = json.loads(self.core.save())
+            self.end = {**end, "epoch": end["epoch"] - 1, "position": end["total"]}
+            self.core.close()
 
     def _rows(self, columns: tuple[Any, ...]) -> list[Sample]:
         keys, index, valid = columns[0], np.asarray(columns[1]), np.asarray(columns[2])
