@@ -25,7 +25,7 @@ DESTDIR ?=
 VERSION := $(shell sed -n 's/^\#define SPK_VERSION_STRING "\(.*\)"/\1/p' lib/include/shardpack/types.h)
 SOVERSION := $(firstword $(subst ., ,$(VERSION)))
 
-PACKAGES := libzstd libarchive libjpeg libpng libcrypto libxxhash jansson
+PACKAGES := libcurl libzstd libarchive libjpeg libpng libcrypto libxxhash jansson
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 # Targets that install what is missing and call make again, or need nothing.

@@ -21,6 +21,10 @@ static int looks_like_shard(const char *path)
     struct stat st;
     if (strncmp(path, "file://", 7) == 0)
         path += 7;
+    if (strstr(path, "://")) {
+        size_t n = strcspn(path, "?"), m = strlen(".tar.zst");
+        return n >= m && strncmp(path + n - m, ".tar.zst", m) == 0;
+    }
     if (stat(path, &st) == 0)
         return S_ISREG(st.st_mode) && !has_suffix(path, ".json");
     return has_suffix(path, ".tar.zst");

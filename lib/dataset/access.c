@@ -92,6 +92,11 @@ spk_status spk_dataset_open_shard_source(const spk_dataset *d, uint64_t i, spk_s
                                  .tar_bytes = row->tar_bytes,
                                  .index_offset = row->index_offset};
     memcpy(expect->tail_sha256, row->tail_sha256, sizeof expect->tail_sha256);
+    if (d->net) {
+        const spk_net_object object = {
+            .size = row->bytes, .units = (uint64_t)row->frames + 1, .digest = row->tail_sha256};
+        return spk_net_open(d->net, spk_catalog_path(&d->catalog, (size_t)i), &object, out, err);
+    }
     spk_status status = spk_path_join(&path, d->folder, spk_catalog_path(&d->catalog, (size_t)i), err);
     if (status == SPK_OK)
         status = spk_source_open(out, path, err);

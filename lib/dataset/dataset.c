@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/options.h"
 #include "dataset/table.h"
+#include "io/url.h"
 
 /* Tells err to the sink, if there is one, and forgets it; else it stays the result. */
 static spk_status report(const spk_problem_sink *sink, spk_status status, spk_error *err)
@@ -20,12 +21,15 @@ static spk_status report(const spk_problem_sink *sink, spk_status status, spk_er
     return SPK_OK;
 }
 
-static spk_status read_text(spk_dataset *d, spk_source *source, spk_error *err)
+spk_status spk_dataset_parse(spk_dataset *d, spk_source *source, spk_error *err)
 {
     uint64_t size = spk_source_size(source);
     if (size > SPK_MANIFEST_MAX)
         return spk_error_set(err, SPK_E_LIMIT, "%" PRIu64 " bytes, more than the %u a manifest may have", size,
                              SPK_MANIFEST_MAX);
+    free(d->text);
+    spk_manifest_free(&d->manifest);
+    memset(&d->manifest, 0, sizeof d->manifest);
     d->text = malloc((size_t)size + 1);
     if (!d->text)
         return spk_error_nomem(err, (size_t)size + 1);
@@ -42,11 +46,20 @@ static spk_status set_folder(spk_dataset *d, spk_error *err)
     return d->folder ? SPK_OK : spk_error_nomem(err, n + 1);
 }
 
-static spk_status read_manifest(spk_dataset *d, const char *path, spk_error *err)
+static spk_status read_manifest(spk_dataset *d, const char *path, const spk_dataset_options *options, spk_error *err)
 {
     char *located = NULL;
     spk_source *source = NULL;
     SPK_TRY(spk_manifest_locate(path, &located, err));
+    if (spk_url_is_remote(located)) {
+        spk_status remote = spk_dataset_connect(d, located, options, err);
+        free(located);
+        return remote;
+    }
+    if (options->mirror_count > 0) {
+        free(located);
+        return spk_error_set(err, SPK_E_INVALID, "%s: mirrors are for a dataset that is opened by URL", path);
+    }
     spk_status status = spk_source_open(&source, located, err);
     free(located);
     if (status < 0)
@@ -57,7 +70,7 @@ static spk_status read_manifest(spk_dataset *d, const char *path, spk_error *err
     if (status == SPK_OK)
         status = set_folder(d, err);
     if (status == SPK_OK) {
-        status = read_text(d, source, err);
+        status = spk_dataset_parse(d, source, err);
         if (status < 0)
             spk_error_prefix(err, "%s", d->manifest_path);
     }
@@ -105,10 +118,14 @@ static spk_status read_rows(spk_dataset *d, spk_source *source, const spk_proble
 static spk_status read_table(spk_dataset *d, const spk_problem_sink *sink, spk_error *err)
 {
     spk_source *source = NULL;
+    uint8_t *text = NULL;
     SPK_TRY(spk_path_join(&d->table_path, d->folder, d->manifest.table_name, err));
-    SPK_TRY(spk_source_open(&source, d->table_path, err));
-    spk_status status = read_rows(d, source, sink, err);
+    spk_status status =
+        d->net ? spk_dataset_fetch_table(d, &text, &source, err) : spk_source_open(&source, d->table_path, err);
+    if (status == SPK_OK)
+        status = read_rows(d, source, sink, err);
     spk_source_close(source);
+    free(text);
     return status;
 }
 
@@ -152,7 +169,7 @@ spk_status spk_dataset_load(spk_dataset **out, const char *path, const spk_datas
         return spk_error_nomem(err, sizeof *d);
     d->verify_full = opt.verify_full;
     spk_error_clear(&local);
-    spk_status status = read_manifest(d, path, &local);
+    spk_status status = read_manifest(d, path, &opt, &local);
     if (status == SPK_OK)
         status = read_table(d, sink, &local);
     if (status == SPK_OK)
@@ -184,5 +201,6 @@ void spk_dataset_close(spk_dataset *d)
     free(d->table_path);
     free(d->manifest_path);
     free(d->folder);
+    spk_net_free(d->net);
     free(d);
 }

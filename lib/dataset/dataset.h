@@ -7,6 +7,7 @@
 #include "dataset/catalog.h"
 #include "dataset/keytab.h"
 #include "dataset/manifest.h"
+#include "io/net.h"
 #include "shard/shard.h"
 
 struct spk_dataset {
@@ -17,6 +18,7 @@ struct spk_dataset {
     spk_manifest manifest;
     spk_catalog catalog;
     int verify_full;
+    spk_net *net; /* opened by URL; else NULL */
     /* Of spk_dataset_find, under its exclusive access: keys, and the shard looked at last. */
     spk_keytab keys;
     bool have_keys;
@@ -37,6 +39,15 @@ SPK_CHECK spk_status spk_dataset_load(spk_dataset **out, const char *path, const
 /* The source of shard i and what the table says of it. */
 SPK_CHECK spk_status spk_dataset_open_shard_source(const spk_dataset *d, uint64_t i, spk_source **out,
                                                    spk_shard_expect *expect, spk_error *err);
+
+/* remote.c: manifest and table by URL. */
+/* Makes d->net, d->folder and d->manifest_path, and reads and parses the manifest. */
+SPK_CHECK spk_status spk_dataset_connect(spk_dataset *d, const char *url, const spk_dataset_options *options,
+                                         spk_error *err);
+/* The table as a source over memory that *text holds. */
+SPK_CHECK spk_status spk_dataset_fetch_table(const spk_dataset *d, uint8_t **text, spk_source **out, spk_error *err);
+/* Reads and parses a manifest from its source into d->text and d->manifest. */
+SPK_CHECK spk_status spk_dataset_parse(spk_dataset *d, spk_source *source, spk_error *err);
 
 /* Appends what spk_dataset_export gives as "sha256". */
 SPK_CHECK spk_status spk_export_sha256(const spk_dataset *d, spk_buf *out, spk_error *err);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 #include "dataset/publish.h"
+#include "io/url.h"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -74,12 +75,38 @@ static spk_status locate_in_folder(const char *path, char **out, spk_error *err)
     return status;
 }
 
+/* A query stays behind the manifest's name. */
+static spk_status locate_remote(const char *url, char **out, spk_error *err)
+{
+    const char *query = strchr(url, '?');
+    char *path = query ? strndup(url, (size_t)(query - url)) : strdup(url), *manifest = NULL;
+    if (!path)
+        return spk_error_nomem(err, strlen(url));
+    spk_status status = SPK_OK;
+    if (ends_with(path, ".json"))
+        manifest = strdup(path);
+    else
+        status = join_manifest(path, &manifest, err);
+    free(path);
+    if (status == SPK_OK) {
+        *out = manifest ? malloc(strlen(manifest) + (query ? strlen(query) : 0) + 1) : NULL;
+        if (*out)
+            strcat(strcpy(*out, manifest), query ? query : "");
+        else
+            status = spk_error_nomem(err, strlen(url));
+    }
+    free(manifest);
+    return status;
+}
+
 spk_status spk_manifest_locate(const char *path, char **out, spk_error *err)
 {
     struct stat st;
     *out = NULL;
     if (!path || !*path)
         return spk_error_set(err, SPK_E_INVALID, "the dataset's path is empty");
+    if (spk_url_is_remote(path))
+        return locate_remote(path, out, err);
     if (is_url(path) && !ends_with(path, ".json"))
         return join_manifest(path, out, err);
     if (!is_url(path)) {
@@ -99,6 +126,10 @@ bool spk_path_is_shard(const char *path)
     struct stat st;
     if (!path || !*path || ends_with(path, ".json"))
         return false;
+    if (spk_url_is_remote(path)) {
+        size_t n = strcspn(path, "?"), m = strlen(".tar.zst");
+        return n >= m && strncmp(path + n - m, ".tar.zst", m) == 0;
+    }
     if (is_url(path))
         return ends_with(path, ".tar.zst");
     return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 
 #define SPK_MANIFEST_NAME "manifest.json"
+#define SPK_MANIFEST_MIRRORS 16u
 #define SPK_MANIFEST_MAX (64u << 20) /* bytes */
 
 /* Image sizes seen while packing; bucket b counts images whose longer side s has 2^(b-1) < s <= 2^b. */
@@ -38,6 +39,8 @@ typedef struct spk_manifest {
     size_t fields_n;
     char **classes; /* already percent-escaped */
     size_t classes_n;
+    char **mirrors; /* base URLs that hold the same files */
+    size_t mirrors_n;
     spk_image_stat images;
     char *pack; /* the "pack" object as compact JSON text: options, versions, "plan" hash; may be NULL */
 } spk_manifest;

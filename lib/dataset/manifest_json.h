@@ -32,6 +32,7 @@ const char *spk_json_type_name(const json_t *value);
 /* manifest_parts.c: the arrays and the image statistics. */
 SPK_CHECK spk_status spk_manifest_read_fields(spk_manifest *m, const spk_json_at *root, spk_error *err);
 SPK_CHECK spk_status spk_manifest_read_classes(spk_manifest *m, const spk_json_at *root, spk_error *err);
+SPK_CHECK spk_status spk_manifest_read_mirrors(spk_manifest *m, const spk_json_at *root, spk_error *err);
 SPK_CHECK spk_status spk_manifest_read_images(spk_manifest *m, const spk_json_at *root, spk_error *err);
 
 #endif

@@ -76,6 +76,30 @@ spk_status spk_manifest_read_fields(spk_manifest *m, const spk_json_at *root, sp
     return check_field_names(m, err);
 }
 
+spk_status spk_manifest_read_mirrors(spk_manifest *m, const spk_json_at *root, spk_error *err)
+{
+    const json_t *array = NULL;
+    if (!json_object_get(root->object, "mirrors"))
+        return SPK_OK;
+    SPK_TRY(spk_json_get(root, "mirrors", JSON_ARRAY, &array, err));
+    size_t n = json_array_size(array);
+    if (n > SPK_MANIFEST_MIRRORS)
+        return spk_error_set(err, SPK_E_LIMIT, "key \"mirrors\" has %zu URLs, at most %u are allowed", n,
+                             SPK_MANIFEST_MIRRORS);
+    m->mirrors = calloc(n + 1, sizeof *m->mirrors);
+    if (!m->mirrors)
+        return spk_error_nomem(err, (n + 1) * sizeof *m->mirrors);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *value = json_array_get(array, i);
+        const char *url = json_string_value(value);
+        if (!url || !*url || spk_text_has_control(url, strlen(url)))
+            return spk_error_set(err, SPK_E_FORMAT, "key \"mirrors[%zu]\" is no URL", i);
+        SPK_TRY(spk_text_copy(&m->mirrors[m->mirrors_n], url, err));
+        m->mirrors_n++;
+    }
+    return SPK_OK;
+}
+
 spk_status spk_manifest_read_classes(spk_manifest *m, const spk_json_at *root, spk_error *err)
 {
     const json_t *array = NULL;

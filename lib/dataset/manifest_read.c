@@ -23,6 +23,9 @@ void spk_manifest_free(spk_manifest *m)
     }
     for (size_t i = 0; i < m->classes_n; i++)
         free(m->classes[i]);
+    for (size_t i = 0; i < m->mirrors_n; i++)
+        free(m->mirrors[i]);
+    free(m->mirrors);
     free(m->fields);
     free(m->classes);
     free(m->table_name);
@@ -136,6 +139,7 @@ static spk_status read_root(spk_manifest *m, const json_t *value, spk_error *err
     SPK_TRY(read_order(m, &root, err));
     SPK_TRY(spk_manifest_read_fields(m, &root, err));
     SPK_TRY(spk_manifest_read_classes(m, &root, err));
+    SPK_TRY(spk_manifest_read_mirrors(m, &root, err));
     SPK_TRY(spk_manifest_read_images(m, &root, err));
     return read_pack(m, &root, err);
 }

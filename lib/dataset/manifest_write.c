@@ -100,6 +100,18 @@ static spk_status put_classes(json_t *root, const spk_manifest *m, spk_error *er
     return SPK_OK;
 }
 
+static spk_status put_mirrors(json_t *root, const spk_manifest *m, spk_error *err)
+{
+    json_t *mirrors = NULL;
+    if (m->mirrors_n == 0)
+        return SPK_OK;
+    SPK_TRY(put_container(root, "mirrors", json_array(), &mirrors, err));
+    for (size_t i = 0; i < m->mirrors_n; i++)
+        if (json_array_append_new(mirrors, json_string(m->mirrors[i])) != 0)
+            return no_json(err);
+    return SPK_OK;
+}
+
 static spk_status put_range(json_t *images, const char *key, uint64_t min, uint64_t max, uint64_t sum, spk_error *err)
 {
     json_t *range = NULL;
@@ -150,6 +162,7 @@ static spk_status fill(json_t *root, const spk_manifest *m, spk_error *err)
     SPK_TRY(put_table(root, m, err));
     SPK_TRY(put_fields(root, m, err));
     SPK_TRY(put_classes(root, m, err));
+    SPK_TRY(put_mirrors(root, m, err));
     SPK_TRY(put_images(root, &m->images, err));
     return put_pack(root, m->pack, err);
 }

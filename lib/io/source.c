@@ -2,54 +2,13 @@
  * behind a URL is decided here and nowhere else. No state. */
 #include "io/source.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+#include "io/net.h"
 #include "io/source_file.h"
-
-/* Length of the scheme if url looks like "scheme://", else 0 (RFC 3986 section 3.1). */
-static size_t scheme_length(const char *url)
-{
-    size_t n = 0;
-    for (;; n++) {
-        char c = url[n];
-        bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        bool other = (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
-        if (!letter && !(n > 0 && other))
-            break;
-    }
-    return n > 0 && strncmp(url + n, "://", 3) == 0 ? n : 0;
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Undoes percent-encoding of text into out (at least strlen(text) + 1 bytes). */
-static spk_status percent_decode(char *out, const char *text, spk_error *err)
-{
-    for (; *text; text++) {
-        if (*text != '%') {
-            *out++ = *text;
-            continue;
-        }
-        int hi = hex_digit(text[1]), lo = hi < 0 ? -1 : hex_digit(text[2]);
-        if (lo < 0)
-            return spk_error_set(err, SPK_E_INVALID, "\"%%\" without two hex digits in a URL");
-        if (hi == 0 && lo == 0)
-            return spk_error_set(err, SPK_E_INVALID, "\"%%00\" in a URL");
-        *out++ = (char)(hi * 16 + lo);
-        text += 2;
-    }
-    *out = '\0';
-    return SPK_OK;
-}
+#include "io/url.h"
 
 static spk_status open_file_url(spk_source **out, const char *url, spk_error *err)
 {
@@ -65,7 +24,7 @@ static spk_status open_file_url(spk_source **out, const char *url, spk_error *er
     char *path = malloc(cap);
     if (!path)
         return spk_error_nomem(err, cap);
-    spk_status st = percent_decode(path, rest, err);
+    spk_status st = spk_url_decode(path, rest, err);
     if (st < 0)
         spk_error_prefix(err, "%s", url);
     else
@@ -79,11 +38,13 @@ spk_status spk_source_open(spk_source **out, const char *url, spk_error *err)
     *out = NULL;
     if (!url || !*url)
         return spk_error_set(err, SPK_E_INVALID, "empty path");
-    size_t scheme = scheme_length(url);
+    size_t scheme = spk_url_scheme(url);
     if (scheme == 0)
         return spk_source_file(out, url, err);
     if (scheme == 4 && strncmp(url, "file", 4) == 0)
         return open_file_url(out, url, err);
+    if (spk_url_is_remote(url))
+        return spk_net_open_url(out, url, err);
     return spk_error_set(err, SPK_E_UNSUPPORTED, "%s: URL scheme \"%.*s\" is not supported", url, (int)scheme, url);
 }
 
@@ -96,6 +57,41 @@ spk_status spk_source_pread(spk_source *s, void *out, size_t n, uint64_t off, sp
     if (n == 0)
         return SPK_OK;
     return s->ops->pread(s, out, n, off, err);
+}
+
+spk_status spk_source_pread_checked(spk_source *s, void *out, size_t n, uint64_t off, const spk_source_check *check,
+                                    spk_error *err)
+{
+    uint8_t digest[SPK_SHA256_BYTES];
+    if (s->ops->pread_checked && off <= s->ops->size(s) && n <= s->ops->size(s) - off)
+        return s->ops->pread_checked(s, out, n, off, check, err);
+    SPK_TRY(spk_source_pread(s, out, n, off, err));
+    SPK_TRY(spk_sha256_once(out, n, digest, err));
+    if (memcmp(digest, check->digest, check->digest_bytes) != 0)
+        return spk_error_at(err, SPK_E_CHECKSUM, off, "SHA-256 mismatch at byte %llu", (unsigned long long)off);
+    return SPK_OK;
+}
+
+bool spk_source_is_remote(const spk_source *s)
+{
+    return s->ops->pread_checked != NULL;
+}
+
+void spk_source_ahead(spk_source *s, uint64_t from, uint64_t to)
+{
+    if (s->ops->ahead)
+        s->ops->ahead(s, from, to);
+}
+
+void spk_source_units(spk_source *s, const uint64_t *offsets, const uint8_t (*digests)[16], uint64_t n)
+{
+    if (s->ops->units)
+        s->ops->units(s, offsets, digests, n);
+}
+
+bool spk_source_reject(spk_source *s, uint64_t off, size_t n, uint64_t unit)
+{
+    return s->ops->reject && s->ops->reject(s, off, n, unit);
 }
 
 uint64_t spk_source_size(const spk_source *s)

@@ -61,7 +61,8 @@ static void file_close(spk_source *s)
     free(f);
 }
 
-static const struct spk_source_ops file_ops = {file_pread, file_size, file_name, file_close};
+static const struct spk_source_ops file_ops = {
+    .pread = file_pread, .size = file_size, .name = file_name, .close = file_close};
 
 spk_status spk_source_file(spk_source **out, const char *path, spk_error *err)
 {

@@ -33,7 +33,8 @@ static void mem_close(spk_source *s)
     free(s);
 }
 
-static const struct spk_source_ops mem_ops = {mem_pread, mem_size, mem_name, mem_close};
+static const struct spk_source_ops mem_ops = {
+    .pread = mem_pread, .size = mem_size, .name = mem_name, .close = mem_close};
 
 spk_status spk_source_memory(spk_source **out, const void *data, size_t n, const char *name, spk_error *err)
 {

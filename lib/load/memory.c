@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "dataset/dataset.h"
 
 /* Adds a part of n x size bytes, aligned; its place is *at. */
 static bool place(uint64_t *end, uint64_t align, uint64_t n, uint64_t size, uint64_t *at)
@@ -35,12 +36,37 @@ static spk_status names_bytes(const spk_dataset *dataset, uint64_t shards, const
     return SPK_OK;
 }
 
+static spk_status net_bytes(const spk_dataset *dataset, uint64_t *out, spk_error *err)
+{
+    spk_buf text = {0};
+    *out = 0;
+    if (!dataset->net)
+        return SPK_OK;
+    spk_status status = spk_net_pack(dataset->net, &text, err);
+    *out = text.len;
+    spk_buf_free(&text);
+    return status;
+}
+
+static spk_status put_net(uint8_t *base, const spk_shm_head *layout, const spk_dataset *dataset, spk_error *err)
+{
+    spk_buf text = {0};
+    spk_status status = spk_net_pack(dataset->net, &text, err);
+    if (status == SPK_OK && text.len != layout->net_bytes)
+        status = spk_error_set(err, SPK_E_STATE, "the dataset's mirrors changed");
+    if (status == SPK_OK)
+        memcpy(base + layout->net, text.data, text.len);
+    spk_buf_free(&text);
+    return status;
+}
+
 spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const spk_dataset *dataset,
                              const char *folder, uint32_t slots, spk_error *err)
 {
     uint64_t end = sizeof *out, names = 0, workers = spec->workers > 0 ? spec->workers : 1;
     memset(out, 0, sizeof *out);
     SPK_TRY(names_bytes(dataset, spec->shards, folder, &names, err));
+    SPK_TRY(net_bytes(dataset, &out->net_bytes, err));
     out->protocol = SPK_PROTOCOL;
     memcpy(out->version, SPK_VERSION_STRING, sizeof SPK_VERSION_STRING);
     out->slots = slots;
@@ -49,7 +75,11 @@ spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const
     fits = fits && place(&end, 64, spec->shards + 1, sizeof(uint64_t), &out->first_sample);
     fits = fits && place(&end, 64, spec->shards, sizeof(spk_shm_shard), &out->shards);
     fits = fits && place(&end, 64, 1, names, &out->names);
+    if (dataset->net)
+        fits = fits && place(&end, 64, 1, out->net_bytes, &out->net);
     fits = fits && place(&end, SPK_SLOT_ALIGN, workers, sizeof(spk_activity), &out->activity_at);
+    if (dataset->net)
+        fits = fits && place(&end, 64, 1, sizeof(spk_net_shared), &out->net_shared);
     fits = fits && place(&end, SPK_SLOT_ALIGN, slots, out->slot_stride, &out->slots_at);
     fits = fits && place(&end, SPK_SLOT_ALIGN, slots, spec->arena_bytes, &out->arenas_at);
     fits = fits && place(&end, SPK_SLOT_ALIGN, 0, 0, &out->bytes);
@@ -87,7 +117,7 @@ static spk_status fill(uint8_t *base, const spk_shm_head *layout, const spk_load
         at += n;
     }
     first[spec->shards] = spec->samples;
-    return SPK_OK;
+    return dataset->net ? put_net(base, layout, dataset, err) : SPK_OK;
 }
 
 static spk_status make_memfd(uint64_t bytes, int *out, spk_error *err)

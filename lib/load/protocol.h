@@ -2,7 +2,8 @@
  * the worker refuses another SPK_PROTOCOL, and another version of the library, whose order or pixels may be others (a
  * trainer may run on while a new version is installed). All numbers in native order.
  *
- * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | names | activity | (page) slots | (page) arenas
+ * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | names | net | activity | net counts | (page)
+ *         slots | (page) arenas
  *
  * The part before the slots is written once by the trainer, before any worker starts, and read-only for workers. A slot
  * is written by workers between a RUN packet and their DONE, and read by the trainer between the last DONE and release.
@@ -16,7 +17,7 @@
 #include "load/spec.h"
 
 /* "SP", the version of the order, and that of what is declared here. */
-#define SPK_PROTOCOL (0x53500000u | SPK_PLAN_ORDER << 8 | 2u)
+#define SPK_PROTOCOL (0x53500000u | SPK_PLAN_ORDER << 8 | 3u)
 
 typedef struct spk_shm_shard {
     uint64_t name; /* offset of its path in names, NUL-terminated */
@@ -32,9 +33,11 @@ typedef struct spk_shm_head {
     uint64_t folder;                            /* offset in names: the dataset's folder or URL */
     uint64_t slots_at;                          /* slot s is at slots_at + s * slot_stride */
     uint64_t slot_stride;
-    uint64_t arenas_at;   /* arena of slot s at arenas_at + s * spec.arena_bytes */
-    uint64_t activity_at; /* spk_activity of worker w at activity_at + w * sizeof(spk_activity) */
-    uint64_t bytes;       /* of the memfd */
+    uint64_t arenas_at;      /* arena of slot s at arenas_at + s * spec.arena_bytes */
+    uint64_t net, net_bytes; /* of a dataset by URL: mirrors and options (io/net.h), offset in the memfd; 0: a folder */
+    uint64_t net_shared;     /* spk_net_shared, written by workers */
+    uint64_t activity_at;    /* spk_activity of worker w at activity_at + w * sizeof(spk_activity) */
+    uint64_t bytes;          /* of the memfd */
     /* Batches with a serial below it are not wanted any more: a worker that has not begun one answers DONE at once. Set
      * by the trainer at any time. */
     _Atomic uint64_t wanted_from;

@@ -22,10 +22,17 @@ struct spk_shard_cache {
     const uint64_t *first_sample;
     const spk_shm_shard *rows;
     const char *names;
+    spk_net *net;  /* of a dataset by URL */
     uint64_t hint; /* shard located last */
     cache_entry *entries;
     uint32_t n, max;
 };
+
+static spk_status open_net(spk_shard_cache *c, uint8_t *base, spk_error *err)
+{
+    return spk_net_unpack(&c->net, (const char *)base + c->head->net, (size_t)c->head->net_bytes,
+                          (spk_net_shared *)(base + c->head->net_shared), err);
+}
 
 spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, uint32_t max_open, spk_error *err)
 {
@@ -45,8 +52,12 @@ spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, uint3
     c->rows = (const spk_shm_shard *)(base + c->head->shards);
     c->names = (const char *)(base + c->head->names);
     spk_shard_cache_resize(c, max_open);
-    *out = c;
-    return SPK_OK;
+    spk_status status = c->head->net ? open_net(c, (uint8_t *)(uintptr_t)base, err) : SPK_OK;
+    if (status < 0)
+        spk_shard_cache_free(c);
+    else
+        *out = c;
+    return status;
 }
 
 void spk_shard_cache_free(spk_shard_cache *c)
@@ -55,6 +66,7 @@ void spk_shard_cache_free(spk_shard_cache *c)
         return;
     for (uint32_t i = 0; i < c->n; i++)
         spk_shard_close(c->entries[i].shard);
+    spk_net_free(c->net);
     free(c->entries);
     free(c);
 }
@@ -78,9 +90,15 @@ static spk_status open_shard(spk_shard_cache *c, uint64_t number, spk_shard **ou
     spk_source *source = NULL;
     char *path = NULL;
     memcpy(expect.tail_sha256, row->tail_sha256, sizeof expect.tail_sha256);
-    SPK_TRY(spk_path_join(&path, c->names + c->head->folder, c->names + row->name, err));
-    spk_status status = spk_source_open(&source, path, err);
-    free(path);
+    spk_status status = SPK_OK;
+    if (c->net) {
+        const spk_net_object object = {.size = row->bytes, .units = row->frames + 1, .digest = row->tail_sha256};
+        status = spk_net_open(c->net, c->names + row->name, &object, &source, err);
+    } else {
+        SPK_TRY(spk_path_join(&path, c->names + c->head->folder, c->names + row->name, err));
+        status = spk_source_open(&source, path, err);
+        free(path);
+    }
     if (status < 0)
         return status;
     return spk_shard_open_source(out, source, &expect, &options, err);

@@ -100,21 +100,34 @@ spk_status spk_shard_decode_frame(const spk_shard *shard, spk_frame_reader *deco
     return st;
 }
 
+/* The compressed bytes of a frame; *checked: they match their digest. */
+static spk_status fetch(const spk_shard *shard, uint64_t f, int digest, uint8_t *out, bool *checked, spk_error *err)
+{
+    size_t bytes = shard->entries[f].bytes;
+    *checked = digest || shard->verify_full || spk_source_is_remote(shard->source);
+    if (!*checked)
+        return spk_source_pread(shard->source, out, bytes, shard->offsets[f], err);
+    const spk_source_check check = {shard->index->digests[f], SPK_FRAME_DIGEST, f};
+    return spk_source_pread_checked(shard->source, out, bytes, shard->offsets[f], &check, err);
+}
+
 spk_status spk_shard_read_frame(const spk_shard *shard, spk_frame_reader *decoder, uint64_t f, int digest,
                                 spk_buf *scratch, uint8_t *out, spk_error *err)
 {
     size_t bytes = shard->entries[f].bytes;
-    uint8_t sha[SPK_SHA256_BYTES];
+    bool checked = false, again = true;
     scratch->len = 0;
     spk_status st = spk_buf_reserve(scratch, bytes, err);
-    if (st == SPK_OK)
-        st = spk_source_pread(shard->source, scratch->data, bytes, shard->offsets[f], err);
-    digest = digest || shard->verify_full;
-    if (st == SPK_OK && digest)
-        st = spk_sha256_once(scratch->data, bytes, sha, err);
-    if (st < 0) {
-        spk_error_prefix(err, "%s: frame %llu", shard->name, (unsigned long long)f);
-        return st;
+    while (st == SPK_OK && again) {
+        st = fetch(shard, f, digest, scratch->data, &checked, err);
+        if (st < 0)
+            break;
+        st = spk_shard_decode_frame(shard, decoder, f, scratch->data, NULL, out, err);
+        again = st < 0 && spk_source_reject(shard->source, shard->offsets[f], bytes, f); /* a damaged copy in a cache */
+        if (!again)
+            return st;
+        st = SPK_OK;
     }
-    return spk_shard_decode_frame(shard, decoder, f, scratch->data, digest ? sha : NULL, out, err);
+    spk_error_prefix(err, "%s: frame %llu", shard->name, (unsigned long long)f);
+    return st;
 }

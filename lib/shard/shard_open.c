@@ -18,12 +18,14 @@ void spk_shard_close(spk_shard *shard)
 {
     if (!shard)
         return;
+    if (shard->owns_source)
+        spk_source_close(shard->source); /* first: it may look at the offsets */
+    else if (shard->source)
+        spk_source_units(shard->source, NULL, NULL, 0);
     spk_index_free(shard->index);
     free(shard->entries);
     free(shard->offsets);
     free(shard->tar_offsets);
-    if (shard->owns_source)
-        spk_source_close(shard->source);
     free(shard);
 }
 
@@ -47,6 +49,22 @@ static spk_status tail_reach(tail *t, spk_shard *s, uint64_t from, spk_error *er
     return SPK_OK;
 }
 
+/* The tail of a remote shard: one request, checked before it is looked at. */
+static spk_status fetch_tail(tail *t, spk_shard *s, const spk_shard_expect *expect, spk_error *err)
+{
+    const spk_source_check check = {expect->tail_sha256, sizeof expect->tail_sha256, expect->frames};
+    size_t n = (size_t)(s->bytes - expect->index_offset);
+    SPK_TRY(spk_buf_reserve(&t->buf, n, err));
+    spk_status st = spk_source_pread_checked(s->source, t->buf.data, n, expect->index_offset, &check, err);
+    if (st < 0) {
+        spk_error_prefix(err, "index and seek table (from byte %llu)", (unsigned long long)expect->index_offset);
+        return st;
+    }
+    t->buf.len = n;
+    t->offset = expect->index_offset;
+    return SPK_OK;
+}
+
 /* What the shard table says of the file, before any of it is parsed. */
 static spk_status check_expected(tail *t, spk_shard *s, const spk_shard_expect *expect, spk_error *err)
 {
@@ -56,6 +74,8 @@ static spk_status check_expected(tail *t, spk_shard *s, const spk_shard_expect *
     if (expect->index_offset >= s->bytes)
         return spk_error_set(err, SPK_E_FORMAT, "index at byte %llu of %llu in the shard table",
                              (unsigned long long)expect->index_offset, (unsigned long long)s->bytes);
+    if (spk_source_is_remote(s->source))
+        return fetch_tail(t, s, expect, err);
     SPK_TRY(tail_reach(t, s, expect->index_offset, err));
     uint8_t digest[SPK_SHA256_BYTES];
     SPK_TRY(spk_sha256_once(t->buf.data, t->buf.len, digest, err));
@@ -184,6 +204,7 @@ spk_status spk_shard_open_borrowed(spk_shard **out, spk_source *source, const sp
         spk_shard_close(s);
         return st;
     }
+    spk_source_units(source, s->offsets, (const uint8_t(*)[16])s->index->digests, s->frames);
     *out = s;
     return SPK_OK;
 }

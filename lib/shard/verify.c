@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "shard/format.h"
 #include "shard/shard_impl.h"
 
 #define PIECE ((size_t)64 << 10) /* stays in the second level cache for its digest */
@@ -61,6 +62,14 @@ static spk_status read_hashed(struct verify *v, uint64_t offset, size_t n, uint8
     return SPK_OK;
 }
 
+static spk_status read_remote(struct verify *v, uint64_t f, spk_error *err)
+{
+    size_t n = v->shard->entries[f].bytes;
+    const spk_source_check check = {v->shard->index->digests[f], SPK_FRAME_DIGEST, f};
+    SPK_TRY(spk_source_pread_checked(v->source, v->compressed.data, n, v->shard->offsets[f], &check, err));
+    return count_bytes(v, n, err);
+}
+
 static spk_status make_out(struct verify *v, size_t want, spk_error *err)
 {
     if (want <= v->out_cap)
@@ -84,14 +93,16 @@ static spk_status verify_frame(struct verify *v, uint64_t f, spk_error *err)
         st = make_out(v, e->content, err);
     if (st == SPK_OK) {
         spk_sha256_init(v->sha);
-        st = read_hashed(v, v->shard->offsets[f], e->bytes, v->compressed.data, err);
+        st = spk_source_is_remote(v->source) ? read_remote(v, f, err)
+                                             : read_hashed(v, v->shard->offsets[f], e->bytes, v->compressed.data, err);
     }
     if (st < 0) {
         spk_error_prefix(err, "%s: frame %llu", v->shard->name, (unsigned long long)f);
         return st;
     }
+    bool remote = spk_source_is_remote(v->source); /* then it has been compared */
     spk_sha256_final(v->sha, digest);
-    return spk_shard_decode_frame(v->shard, v->decoder, f, v->compressed.data, digest, v->out, err);
+    return spk_shard_decode_frame(v->shard, v->decoder, f, v->compressed.data, remote ? NULL : digest, v->out, err);
 }
 
 static spk_status verify_keys(struct verify *v, spk_error *err)

@@ -68,7 +68,7 @@ START_TEST(what_is_no_readable_file_is_refused)
     ck_assert_int_eq(mkfifo(path, 0600), 0);
     ck_fails(spk_source_open(&s, path, &err), err, SPK_E_INVALID, "not a regular file");
     ck_fails(spk_source_open(&s, "", &err), err, SPK_E_INVALID, "empty path");
-    ck_fails(spk_source_open(&s, "http://host/x", &err), err, SPK_E_UNSUPPORTED, "\"http\" is not supported");
+    ck_fails(spk_source_open(&s, "ftp://host/x", &err), err, SPK_E_UNSUPPORTED, "\"ftp\" is not supported");
     ck_fails(spk_source_open(&s, "file://host/x", &err), err, SPK_E_INVALID, "absolute path");
     ck_fails(spk_source_open(&s, "file:///x%2", &err), err, SPK_E_INVALID, "without two hex digits");
     ck_fails(spk_source_open(&s, "file:///x%00y", &err), err, SPK_E_INVALID, "%00");

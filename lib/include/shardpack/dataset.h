@@ -18,6 +18,15 @@ typedef struct spk_dataset_options {
     size_t size;     /* sizeof(spk_dataset_options) */
     int verify_full; /* passed on to every shard that is opened */
     int reserved;
+    /* The rest is for datasets opened by URL. */
+    const char *const *mirrors; /* base URLs (http, https, s3) that hold the same files, beside those in the manifest */
+    size_t mirror_count;
+    double deadline;       /* seconds that one read may take, with all retries; 0: SHARDPACK_DEADLINE, or 60 */
+    const char *cache_dir; /* keep what was read there; NULL: SHARDPACK_CACHE_DIR, or no cache; "": no cache */
+    uint64_t cache_limit;  /* bytes; 0: SHARDPACK_CACHE_LIMIT, or 90 % of what is free */
+    int plain_credentials; /* nonzero: credentials may be sent over http://; SHARDPACK_PLAIN_CREDENTIALS=1 does the same
+                            */
+    int reserved2;
 } spk_dataset_options;
 
 typedef struct spk_dataset_stat {
@@ -49,8 +58,9 @@ typedef struct spk_field_stat {
     uint64_t samples; /* how many samples have it */
 } spk_field_stat;
 
-/* Opens a dataset by its folder, its manifest's path, or a "file://" URL of either. Reads manifest and table only.
- * Errors: NOT_FOUND, IO, FORMAT, CHECKSUM, UNSUPPORTED, LIMIT, NOMEM. On error *out is NULL. */
+/* Opens a dataset by its folder, its manifest's path, or a URL of either: file://, http://, https://, s3://. Reads
+ * manifest and table only. Errors: NOT_FOUND, IO, FORMAT, CHECKSUM, UNSUPPORTED, LIMIT, NOMEM, and of URLs INVALID,
+ * PERMISSION, NETWORK. On error *out is NULL. */
 SPK_API SPK_CHECK spk_status spk_dataset_open(spk_dataset **out, const char *path, const spk_dataset_options *options,
                                               spk_error *err);
 SPK_API void spk_dataset_close(spk_dataset *dataset);

@@ -1,0 +1,85 @@
+/* A dataset by URL: mirrors and options from the caller, the manifest and the environment; manifest and table, each
+ * fetched whole and checked. A manifest has nothing to be checked against, so one that does not parse is asked for from
+ * the next mirror. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "dataset/dataset.h"
+#include "dataset/table.h"
+
+static spk_status make_net(spk_dataset *d, const char *url, const spk_dataset_options *o, char **name, spk_error *err)
+{
+    const spk_net_options options = {.deadline = o->deadline,
+                                     .cache_dir = o->cache_dir,
+                                     .cache_limit = o->cache_limit,
+                                     .plain_credentials = o->plain_credentials};
+    SPK_TRY(spk_net_new(&d->net, &options, err));
+    SPK_TRY(spk_net_add_folder_of(d->net, url, name, err));
+    for (size_t i = 0; i < o->mirror_count; i++)
+        SPK_TRY(spk_net_add_mirror(d->net, o->mirrors[i], err));
+    return SPK_OK;
+}
+
+static spk_status fetch_manifest(spk_dataset *d, const char *name, spk_error *err)
+{
+    spk_source *source = NULL;
+    const spk_net_object object = {.whole = SPK_MANIFEST_MAX};
+    SPK_TRY(spk_net_open(d->net, name, &object, &source, err));
+    spk_status status = SPK_OK;
+    for (;;) {
+        status = spk_dataset_parse(d, source, err);
+        if (status >= 0 || status == SPK_E_NOMEM || status == SPK_E_UNSUPPORTED ||
+            !spk_source_reject(source, 0, (size_t)spk_source_size(source), 0) ||
+            spk_source_refetch(source, SPK_MANIFEST_MAX, NULL) < 0) /* what was wrong with the first one is told */
+            break;
+    }
+    if (status < 0)
+        spk_error_prefix(err, "%s", spk_source_name(source));
+    spk_source_close(source);
+    return status;
+}
+
+spk_status spk_dataset_connect(spk_dataset *d, const char *url, const spk_dataset_options *options, spk_error *err)
+{
+    char *name = NULL;
+    spk_status status = make_net(d, url, options, &name, err);
+    if (status == SPK_OK) {
+        d->folder = strdup(spk_net_mirror_name(d->net, 0));
+        status = d->folder ? spk_path_join(&d->manifest_path, d->folder, name, err) : spk_error_nomem(err, 0);
+    }
+    if (status == SPK_OK)
+        status = fetch_manifest(d, name, err);
+    for (size_t i = 0; i < d->manifest.mirrors_n && status == SPK_OK; i++) {
+        status = spk_net_add_mirror(d->net, d->manifest.mirrors[i], err);
+        if (status < 0)
+            spk_error_prefix(err, "%s: key \"mirrors\"", d->manifest_path);
+    }
+    free(name);
+    return status;
+}
+
+spk_status spk_dataset_fetch_table(const spk_dataset *d, uint8_t **text, spk_source **out, spk_error *err)
+{
+    const spk_manifest *m = &d->manifest;
+    const spk_source_check check = {m->table_sha256, sizeof m->table_sha256, 0};
+    const spk_net_object object = {.size = m->table_bytes, .units = 1, .digest = m->table_sha256};
+    spk_source *source = NULL;
+    *out = NULL;
+    *text = NULL;
+    if (m->table_bytes == 0 || m->table_bytes / SPK_TABLE_LINE_MAX > m->shards + 1)
+        return spk_error_set(err, SPK_E_FORMAT, "%s: key \"table.bytes\" is %" PRIu64 ", for %" PRIu64 " shards",
+                             d->manifest_path, m->table_bytes, m->shards);
+    *text = malloc((size_t)m->table_bytes);
+    if (!*text)
+        return spk_error_nomem(err, (size_t)m->table_bytes);
+    SPK_TRY(spk_net_open(d->net, m->table_name, &object, &source, err));
+    spk_status status = spk_source_pread_checked(source, *text, (size_t)m->table_bytes, 0, &check, err);
+    spk_source_close(source);
+    if (status < 0) {
+        spk_error_prefix(err, "%s", d->table_path);
+        return status;
+    }
+    return spk_source_memory(out, *text, (size_t)m->table_bytes, d->table_path, err);
+}

@@ -1,0 +1,215 @@
+/* Private to io/: what the files of the remote sources owe each other.
+ *
+ *   net.c       the handle: options, mirrors, packing
+ *   loop.c      the lock, libcurl's multi handle, waiting
+ *   transfer.c  one request and its reply
+ *   mirror.c    which mirror is asked next, and when
+ *   window.c    one range of an object, until its bytes are there: retries, failover, hedge
+ *   stream.c    windows one behind the other for a reader that goes forward
+ *   remote.c    an object as a byte source: streams, digests, cache
+ *   story.c     what was tried, as text
+ *
+ * Everything here is touched with the net's lock held. */
+#ifndef SPK_IO_NET_IMPL_H
+#define SPK_IO_NET_IMPL_H
+
+#include <curl/curl.h>
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "io/net.h"
+#include "io/reply.h"
+#include "io/url.h"
+
+#define SPK_NET_IDLE_MAX 32u
+#define SPK_NET_PER_HOST 16L /* connections */
+#define SPK_REPLY_BODY 1024u /* bytes kept of an error's body */
+
+typedef struct spk_s3 spk_s3;
+typedef struct spk_cache spk_cache;
+typedef struct spk_window spk_window;
+typedef struct spk_object spk_object;
+typedef struct spk_streams spk_streams;
+typedef struct spk_transfer spk_transfer;
+
+typedef struct spk_mirror {
+    spk_place place;
+    char *url;    /* as given, for packing */
+    char *target; /* prefix that requests go to: place.prefix, or the S3 endpoint's */
+    char *host;   /* S3: value of the Host header */
+    spk_net_counts *counts;
+} spk_mirror;
+
+struct spk_net {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool polling; /* a thread is in curl_multi_poll, without the lock */
+    pid_t pid;
+    CURLM *multi;
+    CURL *idle[SPK_NET_IDLE_MAX];
+    size_t idle_n;
+    spk_transfer *transfers; /* all that were added to multi */
+    spk_window *windows;     /* all that are not complete */
+    spk_mirror mirrors[SPK_NET_MIRRORS_MAX];
+    size_t mirrors_n;
+    spk_net_shared *shared, *own_shared;
+    uint64_t deadline_ns, ahead, cache_limit;
+    char *cache_dir, *ca_file;
+    bool plain_credentials;
+    spk_s3 *s3; /* NULL until an s3:// mirror is added */
+    spk_cache *cache;
+    uint64_t hedges, requests; /* of this process, for the share of hedges */
+    uint32_t explored;
+    uint64_t random;
+    uint64_t events; /* counts bytes that came and requests that ended */
+};
+
+/* ---- loop.c ---- */
+void spk_net_lock(spk_net *net);
+void spk_net_unlock(spk_net *net);
+/* Waits up to ms for something to happen and lets all windows take a step. fd: as in spk_net_drive. */
+void spk_net_wait(spk_net *net, int fd, int ms);
+SPK_CHECK spk_status spk_loop_init(spk_net *net, spk_error *err);
+void spk_loop_free(spk_net *net);
+CURL *spk_easy_get(spk_net *net); /* NULL without memory */
+void spk_easy_put(spk_net *net, CURL *easy);
+
+/* ---- transfer.c ---- */
+typedef enum spk_ask { SPK_ASK_RANGE = 0, SPK_ASK_WHOLE = 1, SPK_ASK_END = 2 } spk_ask;
+
+struct spk_transfer {
+    spk_transfer *next, **link;
+    spk_net *net;
+    size_t mirror;
+    CURL *easy;
+    struct curl_slist *headers;
+    spk_ask ask;
+    uint64_t from, to; /* RANGE: what was asked for; else set by the reply */
+    uint64_t total;    /* size of the object by the reply */
+    uint64_t expected; /* size that it must have; 0: any */
+    const char *etag;  /* that it must have; "" or NULL: any */
+    uint8_t *into;
+    size_t cap, have;
+    bool grows; /* into is the transfer's own, up to cap_max */
+    size_t cap_max;
+    bool accepted, refused, done, fresh;
+    spk_reply reply;
+    char body[SPK_REPLY_BODY];
+    size_t body_n;
+    CURLcode result;
+    char detail[CURL_ERROR_SIZE];
+    uint64_t started_ns, first_ns, progress_ns;
+};
+/* Begins a request for `name` of a mirror. The caller has filled in mirror, ask, from, to, expected, etag, into, cap,
+ * fresh. */
+SPK_CHECK spk_status spk_transfer_start(spk_net *net, spk_transfer *t, const char *name, spk_error *err);
+/* What became of one that is done; text (may be NULL) says it in a few words. */
+spk_net_fault spk_transfer_fault(const spk_transfer *t, char *text, size_t cap);
+/* Ends it, whatever its state; the memory stays the caller's. */
+void spk_transfer_end(spk_transfer *t);
+
+/* ---- mirror.c ---- */
+#define SPK_NO_MIRROR SIZE_MAX
+/* The best mirror outside the two sets (bit i: mirror i), or SPK_NO_MIRROR. */
+size_t spk_mirror_pick(spk_net *net, uint32_t excluded, uint32_t avoided);
+/* Time before which nothing may be asked of the mirror (0: now); a slot of its pace is taken if there is one. */
+uint64_t spk_mirror_slot(spk_net *net, size_t mirror, uint64_t now);
+uint64_t spk_mirror_not_before(const spk_net *net, size_t mirror);
+void spk_mirror_good(spk_net *net, size_t mirror, uint64_t latency_ns);
+void spk_mirror_bad(spk_net *net, size_t mirror, spk_net_fault fault, uint32_t retry_after);
+/* Without progress for so long, a request is hedged. */
+uint64_t spk_mirror_patience(const spk_net *net, size_t mirror);
+uint64_t spk_net_random(spk_net *net, uint64_t below);
+
+/* ---- story.c ---- */
+typedef struct spk_tries {
+    uint32_t attempts;
+    uint32_t faults[SPK_FAULTS];
+    uint64_t bytes;
+    int status;    /* of the last reply */
+    char last[96]; /* what went wrong last */
+    char etag[96];
+} spk_tries;
+/* Sets the final error: `why` and each mirror's share. */
+spk_status spk_story_tell(const spk_net *net, const spk_tries *tries, const char *why, spk_error *err);
+
+/* ---- window.c ---- */
+struct spk_window {
+    spk_window *next;            /* of its stream */
+    spk_window *list, **list_in; /* of the net */
+    spk_object *object;
+    spk_ask ask;
+    uint64_t from, to;
+    uint8_t *data;
+    size_t cap, have;
+    spk_transfer main, hedge;
+    bool main_on, hedge_on;
+    uint8_t *hedge_data;
+    uint64_t ready_ns; /* not to be asked for again before */
+    uint32_t served;   /* mirrors that gave bytes of it */
+    uint32_t avoided;  /* mirrors that failed in this round */
+    uint32_t rounds;   /* all mirrors failed so often */
+    size_t mirror;     /* asked last */
+    size_t hedge_from; /* have when the hedge began */
+    bool done, failed; /* failed: no mirror is left */
+    uint64_t begun_ns;
+    uint64_t unit; /* piece that it holds exactly and that is claimed in the cache, or SPK_NO_UNIT */
+};
+#define SPK_NO_UNIT UINT64_MAX
+/* What the windows of an object share. */
+struct spk_object {
+    spk_net *net;
+    char *name;
+    uint64_t size;     /* 0: unknown */
+    uint32_t excluded; /* mirrors that are not asked any more */
+    uint32_t lied;     /* mirrors that gave wrong bytes: asked when nothing else is left */
+    bool refreshed;    /* credentials, once */
+    spk_tries tries[SPK_NET_MIRRORS_MAX];
+    void (*on_done)(spk_object *o, spk_window *w); /* all of a window is there, or it is dropped before */
+};
+SPK_CHECK spk_status spk_window_new(spk_window **out, spk_object *o, spk_ask ask, uint64_t from, uint64_t to,
+                                    size_t cap, spk_error *err);
+void spk_window_free(spk_window *w);
+/* Whatever is to be done now: begin, look at what ended, hedge. */
+void spk_window_step(spk_window *w, uint64_t now);
+/* When it has to be looked at again without anything having happened. */
+uint64_t spk_window_due(const spk_window *w, uint64_t now);
+/* Waits until w holds the bytes up to `have`, or the deadline. */
+SPK_CHECK spk_status spk_window_wait(spk_window *w, size_t have, uint64_t deadline, spk_error *err);
+
+/* ---- stream.c ---- */
+typedef struct spk_stream spk_stream;
+struct spk_streams {
+    spk_object *object;
+    spk_stream *first;
+    size_t n;
+    uint64_t clock;
+    /* Pieces of a cached object: a window is exactly one of them. NULL: none. Borrowed. */
+    const uint64_t *offsets;
+    uint64_t units;
+    /* Whether a piece is to be fetched ahead (and is then claimed). */
+    bool (*wanted)(spk_streams *s, uint64_t unit);
+};
+/* Reads n bytes at off through the stream that is there, or a new one. *served: mirrors that gave them. */
+SPK_CHECK spk_status spk_streams_read(spk_streams *s, uint8_t *out, size_t n, uint64_t off, uint64_t deadline,
+                                      uint32_t *served, spk_error *err);
+/* The reader got the bytes before off some other way, and goes on there. */
+void spk_streams_passed(spk_streams *s, uint64_t off);
+void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to);
+/* A window that holds the piece `unit`, of any stream; NULL: none. */
+spk_window *spk_streams_unit(spk_streams *s, uint64_t unit);
+/* Drops everything that holds bytes of [off, off + n). */
+void spk_streams_drop(spk_streams *s, uint64_t off, uint64_t n);
+void spk_streams_free(spk_streams *s);
+
+/* ---- s3.c ---- */
+/* Makes target and host of an s3:// mirror. */
+SPK_CHECK spk_status spk_s3_add(spk_net *net, spk_mirror *m, spk_error *err);
+/* Signs a request. */
+SPK_CHECK spk_status spk_s3_sign(spk_net *net, const spk_mirror *m, CURL *easy, struct curl_slist **headers,
+                                 spk_error *err);
+/* True if the reply says that the credentials are too old: they are read anew for the next request. */
+bool spk_s3_expired(spk_net *net, const spk_transfer *t);
+void spk_s3_free(spk_s3 *s3);
+
+#endif
