@@ -126,8 +126,8 @@ typedef struct spk_tries {
     uint32_t attempts;
     uint32_t faults[SPK_FAULTS];
     uint64_t bytes;
-    int status;    /* of the last reply */
-    char last[96]; /* what went wrong last */
+    int status;     /* of the last reply */
+    char last[256]; /* what went wrong last */
     char etag[96];
 } spk_tries;
 /* Sets the final error: `why` and each mirror's share. */
@@ -205,11 +205,12 @@ void spk_streams_free(spk_streams *s);
 /* ---- s3.c ---- */
 /* Makes target and host of an s3:// mirror. */
 SPK_CHECK spk_status spk_s3_add(spk_net *net, spk_mirror *m, spk_error *err);
-/* Signs a request. */
+/* Signs a request; payload_sha256: in hex, NULL: no body. */
 SPK_CHECK spk_status spk_s3_sign(spk_net *net, const spk_mirror *m, CURL *easy, struct curl_slist **headers,
-                                 spk_error *err);
-/* True if the reply says that the credentials are too old: they are read anew for the next request. */
-bool spk_s3_expired(spk_net *net, const spk_transfer *t);
+                                 const char *payload_sha256, spk_error *err);
+/* True if the same request may do better: the credentials were too old and are read anew, or the bucket is in another
+ * region, which is known now. */
+bool spk_s3_again(spk_net *net, const spk_transfer *t);
 void spk_s3_free(spk_s3 *s3);
 
 #endif

@@ -135,7 +135,7 @@ static spk_status prepare(spk_net *net, spk_transfer *t, const char *name, spk_e
     if (t->ask != SPK_ASK_WHOLE)
         curl_easy_setopt(t->easy, CURLOPT_RANGE, range);
     if (m->place.kind == SPK_PLACE_S3)
-        SPK_TRY(spk_s3_sign(net, m, t->easy, &t->headers, err));
+        SPK_TRY(spk_s3_sign(net, m, t->easy, &t->headers, NULL, err));
     if (t->headers)
         curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
     return SPK_OK;
@@ -190,12 +190,22 @@ static spk_net_fault say(spk_net_fault fault, char *text, size_t cap, const char
     return fault;
 }
 
+/* The <Code> of an S3 error. */
+static void add_code(const spk_transfer *t, char *what, size_t cap)
+{
+    const char *code = strstr(t->body, "<Code>"), *end = code ? strstr(code, "</Code>") : NULL;
+    size_t n = strlen(what);
+    if (end && end - code < 48)
+        snprintf(what + n, cap - n, " %.*s", (int)(end - code) - 6, code + 6);
+}
+
 static spk_net_fault of_status(const spk_transfer *t, char *text, size_t cap)
 {
     char what[80];
     const spk_reply *r = &t->reply;
     int status = r->status;
     snprintf(what, sizeof what, "HTTP %d", status);
+    add_code(t, what, sizeof what);
     if (status == 401 || status == 403)
         return say(SPK_FAULT_DENIED, text, cap, what);
     if (status == 404 || status == 410)

@@ -119,7 +119,7 @@ static void fail(spk_window *w)
 
 static void note_text(spk_tries *t, const char *text)
 {
-    snprintf(t->last, sizeof t->last, "%.95s", text);
+    snprintf(t->last, sizeof t->last, "%.255s", text);
 }
 
 static void start_main(spk_window *w, uint64_t now)
@@ -254,8 +254,8 @@ static void count_fault(spk_window *w, const spk_transfer *t, spk_net_fault faul
     note_text(tries, text);
     spk_mirror_bad(o->net, t->mirror, fault, t->reply.retry_after);
     w->avoided |= 1u << t->mirror;
-    bool expired = fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY;
-    if (expired && !o->refreshed && spk_s3_expired(o->net, t)) {
+    bool refused = fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY;
+    if (refused && !o->refreshed && spk_s3_again(o->net, t)) {
         o->refreshed = true;
         w->avoided &= ~(1u << t->mirror);
     } else if (fault == SPK_FAULT_MISSING || fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY ||
@@ -276,7 +276,7 @@ static void finish(spk_window *w)
 
 static void main_ended(spk_window *w, uint64_t now)
 {
-    char text[96];
+    char text[256];
     spk_transfer *t = &w->main;
     spk_net_fault fault = spk_transfer_fault(t, text, sizeof text);
     if (t->first_ns && t->accepted)
@@ -299,7 +299,7 @@ static void main_ended(spk_window *w, uint64_t now)
 
 static void hedge_ended(spk_window *w)
 {
-    char text[96];
+    char text[256];
     spk_transfer *t = &w->hedge;
     spk_net_fault fault = spk_transfer_fault(t, text, sizeof text);
     spk_transfer_end(t);
@@ -368,10 +368,14 @@ static bool hopeless(const spk_window *w, uint64_t deadline)
     const spk_net *net = w->object->net;
     if (w->main_on || w->hedge_on)
         return false;
-    for (size_t i = 0; i < net->mirrors_n; i++)
-        if (!(w->object->excluded >> i & 1) && spk_mirror_not_before(net, i) < deadline)
+    bool any = false;
+    for (size_t i = 0; i < net->mirrors_n; i++) {
+        bool asked = !(w->object->excluded >> i & 1);
+        any = any || asked;
+        if (asked && spk_mirror_not_before(net, i) < deadline)
             return false;
-    return true;
+    }
+    return any;
 }
 
 spk_status spk_window_wait(spk_window *w, size_t have, uint64_t deadline, spk_error *err)

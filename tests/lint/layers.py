@@ -25,7 +25,7 @@ CONFINED = [
     (r"curl/.*", r"lib/io/.*"),
     (r"openssl/.*", r"lib/base/hash\.c"),
     (r"xxhash\.h", r"lib/.*|tools/digest\.c"),
-    (r"jansson\w*\.h", r"lib/dataset/.*|lib/pack/.*|lib/load/loader_state\.c|tools/.*"),
+    (r"jansson\w*\.h", r"lib/dataset/.*|lib/pack/.*|lib/load/loader_state\.c|lib/io/s3_metadata\.c|tools/.*"),
     (r"cuda.*", r"lib/load/pinned_cuda\.c"),
     (r"Python\.h", r"lib/python/.*"),
 ]
