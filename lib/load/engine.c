@@ -6,11 +6,13 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "load/ahead.h"
 #include "load/fill.h"
 #include "load/lane_feed.h"
 #include "load/sequence_feed.h"
 #include "load/tasks.h"
 
+#define LOOK_AHEAD_MAX 8u
 #define SHARDS_SPARE 2u /* open shards beside one for each lane */
 #define FIXED_MEMORY ((uint64_t)12 << 20)
 
@@ -26,6 +28,7 @@ struct spk_engine {
     spk_sequence_feed sequence;
     spk_item_reader reader;
     spk_fill_images *images;
+    spk_ahead *ahead;
     spk_task *tasks;
     size_t tasks_cap;
 };
@@ -52,6 +55,8 @@ spk_status spk_engine_new(spk_engine **out, uint8_t *base, uint32_t worker, uint
         status = spk_frame_reader_new(&e->reader.decoder, err);
     if (status == SPK_OK)
         status = spk_fill_images_new(&e->images, e->spec, err);
+    if (status == SPK_OK)
+        status = spk_ahead_new(&e->ahead, e->reader.cache, e->spec, err);
     if (status < 0) {
         spk_engine_free(e);
         return status;
@@ -74,6 +79,11 @@ static void drop_feeds(spk_engine *e, uint64_t keep)
     }
 }
 
+void spk_engine_idle(spk_engine *e, int fd)
+{
+    spk_ahead_idle(e->ahead, fd);
+}
+
 void spk_engine_free(spk_engine *e)
 {
     if (!e)
@@ -84,6 +94,7 @@ void spk_engine_free(spk_engine *e)
     spk_plan_free(e->plan);
     spk_fill_images_free(e->images);
     spk_frame_reader_free(e->reader.decoder);
+    spk_ahead_free(e->ahead);
     spk_shard_cache_free(e->reader.cache);
     spk_buf_free(&e->reader.scratch);
     free(e->reader.order);
@@ -123,6 +134,7 @@ static spk_status use_plan(spk_engine *e, uint32_t epoch, spk_error *err)
     if (e->plan && same_plan(&want, &e->planned))
         return SPK_OK;
     drop_feeds(e, e->feeds_n);
+    spk_ahead_reset(e->ahead);
     spk_sequence_feed_clear(&e->sequence);
     spk_plan_free(e->plan);
     e->plan = NULL;
@@ -153,6 +165,7 @@ static spk_status run_row(spk_engine *e, spk_fill *f, const spk_task *t, uint64_
     uint64_t number = 0, within = 0;
     spk_draw_key key = {.seed = e->plan->spec.seed, .epoch = e->plan->spec.epoch};
     e->reader.activity->row = row;
+    spk_ahead_tick(e->ahead);
     SPK_TRY(get_item(e, t, output, &item, &key.repeat, err));
     key.index = item->index;
     spk_shard_cache_locate(e->reader.cache, item->index, &number, &within);
@@ -184,6 +197,27 @@ static spk_status check_run(const spk_engine *e, const spk_run_packet *run, spk_
                          run->kind, (unsigned long long)run->batch.rows, run->slot, run->epoch);
 }
 
+/* Tells remote sources of the batch that comes next, and of the first batches of other lane groups. */
+static void look_ahead(spk_engine *e, const spk_run_packet *run, bool tails_are_there)
+{
+    uint64_t step = (uint64_t)e->spec->batch_size * e->spec->world_size, first = run->batch.first;
+    uint32_t batches = tails_are_there || !e->plan->spec.shuffle ? 1 : e->plan->spec.groups;
+    if (!spk_shard_cache_net(e->reader.cache))
+        return;
+    for (uint32_t i = 0; i < batches && i < LOOK_AHEAD_MAX; i++) {
+        spk_task *tasks = NULL;
+        size_t count = 0, cap = 0;
+        first += step;
+        if (first >= e->spec->total)
+            break;
+        uint64_t left = e->spec->total - first, rows = run->batch.rows < left ? run->batch.rows : left;
+        const spk_batch_range range = {first, rows};
+        if (spk_tasks_of(e->spec, e->plan, range, e->worker, &tasks, &count, &cap, NULL) == SPK_OK)
+            spk_ahead_later(e->ahead, e->plan, tasks, count, tails_are_there);
+        free(tasks);
+    }
+}
+
 static spk_status run_batch(spk_engine *e, const spk_run_packet *run, spk_done_packet *done)
 {
     size_t n = 0;
@@ -199,8 +233,11 @@ static spk_status run_batch(spk_engine *e, const spk_run_packet *run, spk_done_p
     fill.slot = spk_slot_data(e->base, run->slot);
     fill.control = spk_slot_control_of(e->base, e->spec, run->slot);
     fill.arena = e->spec->has_arena ? spk_slot_arena(e->base, e->spec, run->slot) : NULL;
+    SPK_TRY(spk_ahead_begin(e->ahead, e->plan, e->tasks, n, &done->row, &done->error));
+    look_ahead(e, run, false);
     for (size_t i = 0; i < n; i++)
         SPK_TRY(run_task(e, &fill, &e->tasks[i], &done->row, &done->error));
+    look_ahead(e, run, true);
     done->row = fill.substituted_row;
     return SPK_OK;
 }

@@ -16,6 +16,8 @@ SPK_CHECK spk_status spk_engine_new(spk_engine **out, uint8_t *base, uint32_t wo
  * restart, a new epoch or a jump) enters them anew. What is being done is written to the worker's activity text
  * (protocol.h) for the watchdog. */
 void spk_engine_run(spk_engine *engine, const spk_run_packet *run, spk_done_packet *done);
+/* While there is no packet on fd: remote transfers go on. */
+void spk_engine_idle(spk_engine *engine, int fd);
 void spk_engine_free(spk_engine *engine);
 
 /* Estimate of a worker's private memory: buffers and frames of its lanes. frame and sample bytes are the dataset's

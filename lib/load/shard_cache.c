@@ -9,11 +9,18 @@
 #include "dataset/dataset.h"
 
 #define OPEN_MAX 4096u
+#define EXPECTED_MAX 64u
 
 typedef struct cache_entry {
     uint64_t number;
     spk_shard *shard;
 } cache_entry;
+
+/* A remote shard whose tail is on its way. */
+typedef struct expected_source {
+    uint64_t number;
+    spk_source *source;
+} expected_source;
 
 struct spk_shard_cache {
     const uint8_t *base;
@@ -26,6 +33,8 @@ struct spk_shard_cache {
     uint64_t hint; /* shard located last */
     cache_entry *entries;
     uint32_t n, max;
+    expected_source expected[EXPECTED_MAX]; /* the oldest first */
+    uint32_t expected_n;
 };
 
 static spk_status open_net(spk_shard_cache *c, uint8_t *base, spk_error *err)
@@ -66,6 +75,8 @@ void spk_shard_cache_free(spk_shard_cache *c)
         return;
     for (uint32_t i = 0; i < c->n; i++)
         spk_shard_close(c->entries[i].shard);
+    for (uint32_t i = 0; i < c->expected_n; i++)
+        spk_source_close(c->expected[i].source);
     spk_net_free(c->net);
     free(c->entries);
     free(c);
@@ -73,9 +84,61 @@ void spk_shard_cache_free(spk_shard_cache *c)
 
 void spk_shard_cache_resize(spk_shard_cache *c, uint32_t max_open)
 {
+    if (c->net && max_open <= OPEN_MAX / 2)
+        max_open *= 2; /* a lane's next shard is opened while it reads the one before */
     c->max = max_open < 1 ? 1 : max_open < OPEN_MAX ? max_open : OPEN_MAX;
     while (c->n > c->max)
         spk_shard_close(c->entries[--c->n].shard);
+}
+
+static spk_status open_remote(spk_shard_cache *c, uint64_t number, spk_source **out, spk_error *err)
+{
+    const spk_shm_shard *row = &c->rows[number];
+    const spk_net_object object = {.size = row->bytes, .units = row->frames + 1, .digest = row->tail_sha256};
+    return spk_net_open(c->net, c->names + row->name, &object, out, err);
+}
+
+static spk_source *remove_expected(spk_shard_cache *c, uint32_t i)
+{
+    spk_source *source = c->expected[i].source;
+    c->expected_n--;
+    memmove(c->expected + i, c->expected + i + 1, (c->expected_n - i) * sizeof *c->expected);
+    return source;
+}
+
+static spk_source *take_expected(spk_shard_cache *c, uint64_t number)
+{
+    for (uint32_t i = 0; i < c->expected_n; i++)
+        if (c->expected[i].number == number)
+            return remove_expected(c, i);
+    return NULL;
+}
+
+void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number)
+{
+    spk_source *source = NULL;
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->entries[i].number == number)
+            return;
+    for (uint32_t i = 0; i < c->expected_n; i++)
+        if (c->expected[i].number == number)
+            return;
+    if (open_remote(c, number, &source, NULL) < 0)
+        return;
+    if (c->expected_n == EXPECTED_MAX)
+        spk_source_close(remove_expected(c, 0));
+    c->expected[c->expected_n++] = (expected_source){number, source};
+    spk_source_ahead(source, c->rows[number].index_offset, c->rows[number].bytes);
+}
+
+uint64_t spk_shard_cache_samples(const spk_shard_cache *c, uint64_t number)
+{
+    return c->rows[number].samples;
+}
+
+spk_net *spk_shard_cache_net(const spk_shard_cache *c)
+{
+    return c->net;
 }
 
 static spk_status open_shard(spk_shard_cache *c, uint64_t number, spk_shard **out, spk_error *err)
@@ -92,8 +155,9 @@ static spk_status open_shard(spk_shard_cache *c, uint64_t number, spk_shard **ou
     memcpy(expect.tail_sha256, row->tail_sha256, sizeof expect.tail_sha256);
     spk_status status = SPK_OK;
     if (c->net) {
-        const spk_net_object object = {.size = row->bytes, .units = row->frames + 1, .digest = row->tail_sha256};
-        status = spk_net_open(c->net, c->names + row->name, &object, &source, err);
+        source = take_expected(c, number);
+        if (!source)
+            status = open_remote(c, number, &source, err);
     } else {
         SPK_TRY(spk_path_join(&path, c->names + c->head->folder, c->names + row->name, err));
         status = spk_source_open(&source, path, err);

@@ -3,6 +3,7 @@
 #ifndef SPK_LOAD_SHARD_CACHE_H
 #define SPK_LOAD_SHARD_CACHE_H
 
+#include "io/net.h"
 #include "load/protocol.h"
 #include "shard/shard.h"
 
@@ -17,6 +18,12 @@ void spk_shard_cache_resize(spk_shard_cache *c, uint32_t max_open);
 SPK_CHECK spk_status spk_shard_cache_get(spk_shard_cache *c, uint64_t number, const spk_shard **out, spk_error *err);
 /* Shard that holds sample `index` (< samples), and the sample's number in it. */
 void spk_shard_cache_locate(spk_shard_cache *c, uint64_t index, uint64_t *shard, uint64_t *within);
+/* Samples of shard `number`. */
+uint64_t spk_shard_cache_samples(const spk_shard_cache *c, uint64_t number);
+/* Of a dataset by URL: its mirrors; NULL for a folder. */
+spk_net *spk_shard_cache_net(const spk_shard_cache *c);
+/* Shard `number` will be wanted: a remote one's tail is asked for. Never waits. */
+void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number);
 /* File name of a shard, for messages; borrowed from base. */
 const char *spk_shard_cache_name(const spk_shard_cache *c, uint64_t number);
 

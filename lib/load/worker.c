@@ -72,7 +72,7 @@ static void serve(const spk_worker_setup *s, const spk_memory *memory, spk_engin
 {
     const spk_shm_head *head = spk_memory_head(memory);
     spk_run_packet run;
-    while (receive_packet(s->socket, &run)) {
+    while (spk_engine_idle(engine, s->socket), receive_packet(s->socket, &run)) {
         if (run.serial < atomic_load_explicit(&head->wanted_from, memory_order_relaxed)) {
             memset(done, 0, sizeof *done);
             done->kind = SPK_PACKET_DONE;

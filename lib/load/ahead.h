@@ -1,0 +1,28 @@
+/* What a worker will read soon, told to remote sources beforehand, so that requests are under way while it decodes: the
+ * tails of the shards that its lanes come to, then the frames of each lane's run. Does nothing for local datasets. */
+#ifndef SPK_LOAD_AHEAD_H
+#define SPK_LOAD_AHEAD_H
+
+#include "load/shard_cache.h"
+#include "load/tasks.h"
+#include "plan/plan.h"
+
+typedef struct spk_ahead spk_ahead;
+
+/* cache and spec are borrowed. */
+SPK_CHECK spk_status spk_ahead_new(spk_ahead **out, spk_shard_cache *cache, const spk_load_spec *spec, spk_error *err);
+void spk_ahead_free(spk_ahead *a);
+/* Another plan: nothing is announced yet. */
+void spk_ahead_reset(spk_ahead *a);
+/* Before the tasks are run. Waits for the tails that they need at once, all together; *row is the first row of the task
+ * whose shard could not be opened. */
+SPK_CHECK spk_status spk_ahead_begin(spk_ahead *a, const spk_plan *plan, const spk_task *tasks, size_t n, uint64_t *row,
+                                     spk_error *err);
+/* For tasks of a later batch: tails only, or (tails_are_there) frames as well. Never fails, seldom waits. */
+void spk_ahead_later(spk_ahead *a, const spk_plan *plan, const spk_task *tasks, size_t n, bool tails_are_there);
+/* Between rows: lets transfers go on, now and then. */
+void spk_ahead_tick(spk_ahead *a);
+/* Nothing to do: lets transfers go on until fd is readable, or none is left. */
+void spk_ahead_idle(spk_ahead *a, int fd);
+
+#endif
