@@ -20,17 +20,40 @@ static bool copy(char **out, const char *text)
     return *out || !text || !*text;
 }
 
+/* 500000, 64k, 20G: powers of 1024. */
+static spk_status parse_bytes(const char *text, uint64_t *out, spk_error *err)
+{
+    static const char units[] = "kMGT";
+    char *end = NULL;
+    unsigned long long n = strtoull(text, &end, 10);
+    const char *unit = *end ? strchr(units, *end) : NULL;
+    int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    bool good = end != text && *text != '-' && (*end == '\0' || (unit && end[1] == '\0')) && n <= UINT64_MAX >> shift;
+    if (!good)
+        return spk_error_set(err, SPK_E_INVALID, "SHARDPACK_CACHE_LIMIT is \"%.40s\": must be bytes, as in 500G", text);
+    *out = (uint64_t)n << shift;
+    return SPK_OK;
+}
+
 static spk_status set_options(spk_net *net, const spk_net_options *o, spk_error *err)
 {
-    double deadline = o->deadline > 0 ? o->deadline : DEADLINE_SECONDS;
+    const char *given = secure_getenv("SHARDPACK_DEADLINE"), *folder = secure_getenv("SHARDPACK_CACHE_DIR");
+    double deadline = o->deadline > 0 ? o->deadline : given && atof(given) > 0 ? atof(given) : DEADLINE_SECONDS;
     const char *plain = secure_getenv("SHARDPACK_PLAIN_CREDENTIALS"), *ca = secure_getenv("CURL_CA_BUNDLE");
     net->deadline_ns = (uint64_t)((deadline < DEADLINE_MAX ? deadline : DEADLINE_MAX) * 1e9);
     net->ahead = o->ahead ? o->ahead : AHEAD;
     net->cache_limit = o->cache_limit;
+    if (!o->cache_dir && folder && *folder) {
+        const char *limit = secure_getenv("SHARDPACK_CACHE_LIMIT");
+        if (net->cache_limit == 0 && limit && *limit)
+            SPK_TRY(parse_bytes(limit, &net->cache_limit, err));
+    } else {
+        folder = o->cache_dir;
+    }
     net->plain_credentials = o->plain_credentials || (plain && strcmp(plain, "1") == 0);
     if (!ca || !*ca)
         ca = secure_getenv("SSL_CERT_FILE");
-    if (!copy(&net->ca_file, ca) || !copy(&net->cache_dir, o->cache_dir))
+    if (!copy(&net->ca_file, ca) || !copy(&net->cache_dir, folder))
         return spk_error_nomem(err, 4096);
     net->shared = o->shared;
     if (!net->shared) {
@@ -149,6 +172,11 @@ spk_status spk_net_add_folder_of(spk_net *net, const char *url, char **name, spk
         *name = NULL;
     }
     return st;
+}
+
+void spk_net_set_ahead(spk_net *net, uint64_t bytes)
+{
+    net->ahead = bytes;
 }
 
 size_t spk_net_mirrors(const spk_net *net)

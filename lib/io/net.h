@@ -51,6 +51,8 @@ SPK_CHECK spk_status spk_net_open_url(spk_source **out, const char *url, spk_err
 /* Asks again for an object that was opened with an unknown size, after spk_source_reject said that it may help. */
 SPK_CHECK spk_status spk_source_refetch(spk_source *s, uint64_t whole, spk_error *err);
 
+/* Bytes that each sequential reader has fetched ahead, from now on. */
+void spk_net_set_ahead(spk_net *net, uint64_t bytes);
 /* Lets transfers under way go on for up to ms, or until `fd` (-1: none) is readable. False if there are none. */
 bool spk_net_drive(spk_net *net, int fd, int ms);
 

@@ -184,6 +184,7 @@ struct spk_streams {
     spk_stream *first;
     size_t n;
     uint64_t clock;
+    bool told; /* readers announce what they will read: nothing is guessed */
     /* Pieces of a cached object: a window is exactly one of them. NULL: none. Borrowed. */
     const uint64_t *offsets;
     uint64_t units;

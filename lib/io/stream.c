@@ -5,8 +5,9 @@
 
 #include "io/net_impl.h"
 
-#define STREAMS_MAX 64u
+#define STREAMS_MAX 256u
 #define WINDOW_FIRST ((uint64_t)256 << 10) /* of a reader that has not said how far it will go */
+#define WINDOW_LEAST ((uint64_t)2 << 20)   /* of one that has: most frames are in one */
 #define SKIP_MAX ((uint64_t)256 << 10)     /* bytes passed over instead of asking anew */
 
 struct spk_stream {
@@ -76,7 +77,7 @@ static spk_stream *add_stream(spk_streams *s, uint64_t from, uint64_t end, bool 
         return NULL;
     uint64_t half = s->object->net->ahead / 2;
     *t = (spk_stream){.next = s->first, .at = from, .from = from, .end = end, .announced = announced};
-    t->step = announced ? half : end - from;
+    t->step = !announced ? end - from : half > WINDOW_LEAST ? half : WINDOW_LEAST;
     t->used = ++s->clock;
     s->first = t;
     s->n++;
@@ -91,10 +92,14 @@ static bool covers(const spk_stream *t, uint64_t off)
 
 static spk_stream *find(spk_streams *s, uint64_t off)
 {
-    for (spk_stream *t = s->first; t; t = t->next)
-        if (covers(t, off))
-            return t;
-    return NULL;
+    spk_stream *found = NULL;
+    for (spk_stream *t = s->first; t; t = t->next) {
+        if (t->at == off && (t->from > off || !found))
+            found = t;
+        else if (!found && covers(t, off))
+            found = t;
+    }
+    return found;
 }
 
 static spk_status add_window(spk_streams *s, spk_stream *t, uint64_t from, uint64_t to, spk_error *err)
@@ -197,7 +202,7 @@ spk_status spk_streams_read(spk_streams *s, uint8_t *out, size_t n, uint64_t off
         t = add_stream(s, off, off + n, false);
     if (!t)
         return spk_error_nomem(err, sizeof *t);
-    bool goes_on = !t->announced && t->reads > 0 && off == t->at;
+    bool goes_on = !s->told && t->reads > 0 && off == t->at;
     t->used = ++s->clock;
     t->reads++;
     if (goes_on)
@@ -226,14 +231,10 @@ void spk_streams_passed(spk_streams *s, uint64_t off)
 
 void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to)
 {
-    spk_stream *t = find(s, from);
-    if (t) {
-        t->end = to > t->end ? to : t->end;
-    } else {
-        t = add_stream(s, from, to, true);
-        if (t && fill(s, t, from + 1, NULL) < 0)
-            remove_stream(s, t);
-    }
+    s->told = true;
+    spk_stream *t = add_stream(s, from, to, true); /* each reader has its own, also of the same bytes */
+    if (t && fill(s, t, from + 1, NULL) < 0)
+        remove_stream(s, t);
 }
 
 spk_window *spk_streams_unit(spk_streams *s, uint64_t unit)

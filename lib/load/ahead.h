@@ -1,11 +1,14 @@
 /* What a worker will read soon, told to remote sources beforehand, so that requests are under way while it decodes: the
- * tails of the shards that its lanes come to, then the frames of each lane's run. Does nothing for local datasets. */
+ * tails of the shards that its lanes come to, then the frames of each lane's runs, so many bytes at a time. Does
+ * nothing for local datasets. */
 #ifndef SPK_LOAD_AHEAD_H
 #define SPK_LOAD_AHEAD_H
 
 #include "load/shard_cache.h"
 #include "load/tasks.h"
 #include "plan/plan.h"
+
+#define SPK_AHEAD_BYTES ((uint64_t)64 << 20) /* fetched ahead by a worker, for all of its lanes */
 
 typedef struct spk_ahead spk_ahead;
 
@@ -20,8 +23,8 @@ SPK_CHECK spk_status spk_ahead_begin(spk_ahead *a, const spk_plan *plan, const s
                                      spk_error *err);
 /* For tasks of a later batch: tails only, or (tails_are_there) frames as well. Never fails, seldom waits. */
 void spk_ahead_later(spk_ahead *a, const spk_plan *plan, const spk_task *tasks, size_t n, bool tails_are_there);
-/* Between rows: lets transfers go on, now and then. */
-void spk_ahead_tick(spk_ahead *a);
+/* Before a row: goes on announcing for its lane, and lets transfers go on now and then. */
+void spk_ahead_row(spk_ahead *a, const spk_plan *plan, const spk_task *task, uint64_t output);
 /* Nothing to do: lets transfers go on until fd is readable, or none is left. */
 void spk_ahead_idle(spk_ahead *a, int fd);
 

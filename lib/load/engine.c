@@ -165,7 +165,7 @@ static spk_status run_row(spk_engine *e, spk_fill *f, const spk_task *t, uint64_
     uint64_t number = 0, within = 0;
     spk_draw_key key = {.seed = e->plan->spec.seed, .epoch = e->plan->spec.epoch};
     e->reader.activity->row = row;
-    spk_ahead_tick(e->ahead);
+    spk_ahead_row(e->ahead, e->plan, t, output);
     SPK_TRY(get_item(e, t, output, &item, &key.repeat, err));
     key.index = item->index;
     spk_shard_cache_locate(e->reader.cache, item->index, &number, &within);
