@@ -23,6 +23,8 @@ void spk_cache_close(spk_cache *c);
 spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], uint64_t size, uint64_t units);
 void spk_cache_entry_close(spk_cache_entry *e);
 bool spk_cache_has(spk_cache_entry *e, uint64_t unit);
+/* True if another user made it: what is read is to be checked again. */
+bool spk_cache_is_foreign(const spk_cache_entry *e);
 /* Reads a piece that is there. False: it is not, after all. */
 bool spk_cache_read(spk_cache_entry *e, uint64_t unit, uint64_t off, void *out, size_t n);
 typedef enum spk_claim { SPK_CLAIM_MINE = 0, SPK_CLAIM_OTHERS = 1, SPK_CLAIM_OFF = 2 } spk_claim;

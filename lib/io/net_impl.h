@@ -197,6 +197,8 @@ SPK_CHECK spk_status spk_streams_read(spk_streams *s, uint8_t *out, size_t n, ui
 /* The reader got the bytes before off some other way, and goes on there. */
 void spk_streams_passed(spk_streams *s, uint64_t off);
 void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to);
+/* The same for one piece, which is claimed. */
+void spk_streams_ahead_unit(spk_streams *s, uint64_t from, uint64_t to, uint64_t unit);
 /* A window that holds the piece `unit`, of any stream; NULL: none. */
 spk_window *spk_streams_unit(spk_streams *s, uint64_t unit);
 /* Drops everything that holds bytes of [off, off + n). */

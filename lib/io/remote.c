@@ -27,6 +27,7 @@ typedef struct remote {
     uint64_t units;
     const uint8_t (*digests)[16]; /* of the pieces, borrowed; NULL: not known */
     const uint64_t *offsets;
+    uint8_t digest[SPK_SHA256_BYTES]; /* of the last piece, which names the whole */
     uint64_t last_off;
     uint32_t last_served;
 } remote;
@@ -124,13 +125,16 @@ static void on_done(spk_object *o, spk_window *w)
 {
     remote *r = (remote *)((char *)o - offsetof(remote, object));
     bool same = false;
-    if (w->unit == SPK_NO_UNIT || !r->entry || !r->digests || w->unit >= r->units)
+    bool last = w->unit + 1 == r->units;
+    if (w->unit == SPK_NO_UNIT || !r->entry || (!last && !r->digests) || w->unit >= r->units)
         return;
     if (!w->done) {
         spk_cache_unclaim(r->entry, w->unit);
         return;
     }
-    if (matches(w->data, w->have, r->digests[w->unit], sizeof r->digests[0], &same, NULL) == SPK_OK && same) {
+    const uint8_t *want = last ? r->digest : r->digests[w->unit];
+    if (matches(w->data, w->have, want, last ? sizeof r->digest : sizeof r->digests[0], &same, NULL) == SPK_OK &&
+        same) {
         spk_cache_store(r->entry, w->unit, w->from, w->data, w->have);
         return;
     }
@@ -169,7 +173,7 @@ static spk_status read_cached(remote *r, void *out, size_t n, uint64_t off, uint
     *mine = *good = false;
     for (;;) {
         if (spk_cache_read(r->entry, unit, off, out, n)) {
-            *good = true;
+            *good = !spk_cache_is_foreign(r->entry);
             return SPK_OK;
         }
         spk_window *w = spk_streams_unit(&r->streams, unit);
@@ -195,7 +199,7 @@ static spk_status read_cached(remote *r, void *out, size_t n, uint64_t off, uint
     if (*mine && spk_cache_read(r->entry, unit, off, out, n)) { /* stored in the moment before the claim */
         spk_cache_unclaim(r->entry, unit);
         *mine = false;
-        *good = true;
+        *good = !spk_cache_is_foreign(r->entry);
         return SPK_OK;
     }
     atomic_fetch_add_explicit(&r->object.net->shared->cache_misses, 1, memory_order_relaxed);
@@ -229,6 +233,8 @@ static spk_status read_checked(remote *r, void *out, size_t n, uint64_t off, con
         if (st < 0)
             return st;
         count_lie(&r->object, served);
+        if (cached && served == 0) /* it came from the cache */
+            spk_cache_drop(r->entry, check->unit);
         spk_streams_drop(&r->streams, off, n);
         if (spk_mirror_pick(r->object.net, r->object.excluded, 0) == SPK_NO_MIRROR || spk_now_ns() > deadline) {
             char why[80];
@@ -259,8 +265,10 @@ static void remote_ahead(spk_source *s, uint64_t from, uint64_t to)
     if (from >= to || to > r->object.size)
         return;
     enter(r);
-    if (!r->entry || r->offsets || from >= to)
+    if (!r->entry || r->offsets)
         spk_streams_ahead(&r->streams, from, to);
+    else if (to == r->object.size && wanted(&r->streams, r->units - 1))
+        spk_streams_ahead_unit(&r->streams, from, to, r->units - 1);
     leave(r);
 }
 
@@ -373,6 +381,8 @@ spk_status spk_net_open(spk_net *net, const char *name, const spk_net_object *ob
     r->streams.object = &r->object;
     r->streams.wanted = wanted;
     r->units = object->units;
+    if (object->digest)
+        memcpy(r->digest, object->digest, sizeof r->digest);
     r->shown = malloc(cap);
     if (!r->shown || !r->object.name) {
         free(r->shown);

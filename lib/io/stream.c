@@ -237,6 +237,15 @@ void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to)
         remove_stream(s, t);
 }
 
+void spk_streams_ahead_unit(spk_streams *s, uint64_t from, uint64_t to, uint64_t unit)
+{
+    spk_stream *t = add_stream(s, from, to, true);
+    if (t && add_window(s, t, from, to, NULL) < 0)
+        remove_stream(s, t);
+    else if (t)
+        t->first->unit = unit;
+}
+
 spk_window *spk_streams_unit(spk_streams *s, uint64_t unit)
 {
     for (spk_stream *t = s->first; t; t = t->next)
