@@ -4,6 +4,7 @@
 #define TOOLS_BENCH_H
 
 #include "loader_opts.h"
+#include "remote.h"
 
 #define BENCH_PASSES_MAX 64
 
@@ -13,6 +14,7 @@ typedef struct bench_values {
     uint64_t epochs;
     double step_ms;
     int json, verbose;
+    remote_values remote;
 } bench_values;
 
 /* What a pass over all epochs with one number of workers gave. Rates are from the first batch to the last one. */

@@ -128,7 +128,7 @@ static void sum_up(const pass *p, bench_pass *out)
 static int open_pass(pass *p, uint32_t workers, bench_pass *out)
 {
     spk_error err;
-    spk_dataset_options options = {.size = sizeof options};
+    spk_dataset_options options = remote_options(&p->bench->values->remote);
     spk_error_clear(&err);
     p->opened = out_now();
     if (spk_dataset_open(&p->dataset, p->bench->path, &options, &err) < 0)

@@ -36,6 +36,8 @@ static const opt options[] = {
      .help = "Hold each batch for T milliseconds, as a trainer does that needs so long for a step, and tell who waits "
              "for whom and how many workers suffice."},
 
+    REMOTE_ROWS(bench_values),
+
     {.help = "Output"},
     {.name = "json", .kind = OPT_FLAG, AT(json), .help = "Print one JSON object."},
     {.name = "plot",
@@ -49,7 +51,7 @@ static const opt options[] = {
 };
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset.", .complete = COMPLETE_FILE},
+    {.name = "DATASET", .help = "Folder or manifest of a dataset, or a URL of either.", .complete = COMPLETE_FILE},
     {0},
 };
 
@@ -101,7 +103,7 @@ static int look(bench *b, spk_loader_estimate *most, uint32_t sweep[BENCH_PASSES
     loader_setup setup = {0};
     spk_error err;
     spk_error_clear(&err);
-    int rc = target_open_dataset(&t, b->path);
+    int rc = target_open_dataset(&t, b->path, &b->values->remote);
     if (rc == CLI_OK) {
         spk_dataset_get_stat(t.dataset, &b->stat);
         rc = loader_make(&setup, b->opts, t.dataset, 0);

@@ -6,10 +6,12 @@
 #include "cli.h"
 #include "cmd.h"
 #include "find.h"
+#include "remote.h"
 #include "target.h"
 
 typedef struct cat_values {
     int force;
+    remote_values remote;
 } cat_values;
 
 static const opt options[] = {
@@ -18,11 +20,14 @@ static const opt options[] = {
      .letter = 'f',
      .offset = offsetof(cat_values, force),
      .help = "Write binary data to a terminal, too."},
+    REMOTE_ROWS(cat_values),
     {0},
 };
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset, or one shard file.", .complete = COMPLETE_FILE},
+    {.name = "DATASET",
+     .help = "Folder or manifest of a dataset, or one shard file; or a URL of these.",
+     .complete = COMPLETE_FILE},
     {.name = "NAME",
      .help = "KEY.FIELD as ls -l shows it, #NUMBER.FIELD with the number of a sample, or an original path."},
     {0},
@@ -75,7 +80,7 @@ static int run(const opts *o)
 {
     target t;
     spk_reader *reader = NULL;
-    int rc = target_open(&t, o->operands[0]);
+    int rc = target_open(&t, o->operands[0], &((const cat_values *)o->values)->remote);
     if (rc == CLI_OK)
         rc = target_reader(&t, 0, &reader);
     for (size_t i = 1; i < o->operand_count && rc == CLI_OK; i++)

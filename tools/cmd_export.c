@@ -6,12 +6,14 @@
 #include "cli.h"
 #include "cmd.h"
 #include "place.h"
+#include "remote.h"
 #include "target.h"
 
 typedef struct export_values {
     const char *url_prefix;
     const char *output;
     int force;
+    remote_values remote;
 } export_values;
 
 static const opt options[] = {
@@ -33,13 +35,14 @@ static const opt options[] = {
      .letter = 'f',
      .offset = offsetof(export_values, force),
      .help = "Overwrite FILE if it exists."},
+    REMOTE_ROWS(export_values),
     {0},
 };
 
 static const char *const formats[] = {"wids", "sizes", "sha256", NULL};
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset.", .complete = COMPLETE_FILE},
+    {.name = "DATASET", .help = "Folder or manifest of a dataset, or a URL of either.", .complete = COMPLETE_FILE},
     {.name = "FORMAT",
      .help = "wids: the JSON index of webdataset's indexed reader. sizes: the JSON object of shard names and sample "
              "counts that open_clip reads as sizes.json. sha256: a line per shard for sha256sum -c; reads all of "
@@ -75,7 +78,7 @@ static int run(const opts *o)
     int rc = check_format(o->operands[1]);
     if (rc != CLI_OK)
         return rc;
-    rc = target_open_dataset(&t, o->operands[0]);
+    rc = target_open_dataset(&t, o->operands[0], &v->remote);
     spk_error_clear(&err);
     if (rc == CLI_OK && spk_dataset_export(t.dataset, o->operands[1], v->url_prefix, &text, &err) < 0)
         rc = cli_fail(&err, NULL);

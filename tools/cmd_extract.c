@@ -8,6 +8,7 @@
 #include "out.h"
 #include "place.h"
 #include "progress.h"
+#include "remote.h"
 #include "target.h"
 
 typedef struct extract_values {
@@ -16,6 +17,7 @@ typedef struct extract_values {
     int force;
     int json;
     int quiet;
+    remote_values remote;
 } extract_values;
 
 static const opt options[] = {
@@ -42,11 +44,14 @@ static const opt options[] = {
      .letter = 'q',
      .offset = offsetof(extract_values, quiet),
      .help = "No progress and no summary."},
+    REMOTE_ROWS(extract_values),
     {0},
 };
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset, or one shard file.", .complete = COMPLETE_FILE},
+    {.name = "DATASET",
+     .help = "Folder or manifest of a dataset, or one shard file; or a URL of these.",
+     .complete = COMPLETE_FILE},
     {.name = "DIR", .help = "Folder to write to; made if it is missing.", .complete = COMPLETE_FOLDER},
     {0},
 };
@@ -180,7 +185,7 @@ static int run(const opts *o)
 {
     target t;
     extraction x = {.values = o->values, .target = &t, .place = {.root_fd = -1, .parent_fd = -1}};
-    int rc = target_open(&t, o->operands[0]);
+    int rc = target_open(&t, o->operands[0], &((const extract_values *)o->values)->remote);
     if (rc == CLI_OK)
         rc = place_open(&x.place, o->operands[1], x.values->force);
     if (rc == CLI_OK) {

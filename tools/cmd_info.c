@@ -7,10 +7,12 @@
 #include "cmd.h"
 #include "cmd_info.h"
 #include "out.h"
+#include "remote.h"
 
 typedef struct info_values {
     int classes;
     int json;
+    remote_values remote;
 } info_values;
 
 static const opt options[] = {
@@ -20,11 +22,14 @@ static const opt options[] = {
      .offset = offsetof(info_values, classes),
      .help = "List all classes with the number of their samples. This reads the labels, and so all the data."},
     {.name = "json", .kind = OPT_FLAG, .offset = offsetof(info_values, json), .help = "Print one JSON object."},
+    REMOTE_ROWS(info_values),
     {0},
 };
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset, or one shard file.", .complete = COMPLETE_FILE},
+    {.name = "DATASET",
+     .help = "Folder or manifest of a dataset, or one shard file; or a URL of these.",
+     .complete = COMPLETE_FILE},
     {0},
 };
 
@@ -183,7 +188,7 @@ static int run(const opts *o)
     const info_values *v = o->values;
     label_counts labels = {0};
     target t;
-    int rc = target_open(&t, o->operands[0]);
+    int rc = target_open(&t, o->operands[0], &((const info_values *)o->values)->remote);
     if (rc == CLI_OK && v->classes)
         rc = count_labels(&t, &labels);
     if (rc == CLI_OK)

@@ -5,11 +5,13 @@
 #include "cli.h"
 #include "cmd.h"
 #include "out.h"
+#include "remote.h"
 #include "target.h"
 
 typedef struct ls_values {
     int long_form;
     int json;
+    remote_values remote;
 } ls_values;
 
 static const opt options[] = {
@@ -23,13 +25,16 @@ static const opt options[] = {
      .kind = OPT_FLAG,
      .offset = offsetof(ls_values, json),
      .help = "One JSON object per sample and line."},
+    REMOTE_ROWS(ls_values),
     {0},
 };
 
 static const opt_conflict conflicts[] = {{"long", "json"}, {0}};
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset, or one shard file.", .complete = COMPLETE_FILE},
+    {.name = "DATASET",
+     .help = "Folder or manifest of a dataset, or one shard file; or a URL of these.",
+     .complete = COMPLETE_FILE},
     {0},
 };
 
@@ -126,7 +131,7 @@ static int list_shard(void *ctx, const spk_shard *shard, uint64_t number, uint64
 static int run(const opts *o)
 {
     target t;
-    int rc = target_open(&t, o->operands[0]);
+    int rc = target_open(&t, o->operands[0], &((const ls_values *)o->values)->remote);
     if (rc == CLI_OK) {
         /* Frames per shard are known only from each shard: the mean is a fair width. */
         listing l = {.values = o->values,

@@ -34,6 +34,8 @@ static const opt options[] = {
      .help = "Epochs to run; one that is resumed counts as one."},
     {.name = "batches", .kind = OPT_U64, .arg = "N", AT(batches), .min = 1, .help = "Stop after N batches."},
 
+    REMOTE_ROWS(stream_values),
+
     {.help = "State"},
     {.name = "state",
      .kind = OPT_STRING,
@@ -72,7 +74,7 @@ static const opt options[] = {
 static const opt_conflict conflicts[] = {{"resume", "epoch"}, {0}};
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset.", .complete = COMPLETE_FILE},
+    {.name = "DATASET", .help = "Folder or manifest of a dataset, or a URL of either.", .complete = COMPLETE_FILE},
     {0},
 };
 
@@ -210,7 +212,7 @@ static int run(const opts *o)
     if (s.values->save_state_at && !s.values->state)
         return cli_usage("stream", "--save-state-at needs --state FILE");
     cli_catch_signals();
-    int rc = target_open_dataset(&t, o->operands[0]);
+    int rc = target_open_dataset(&t, o->operands[0], &s.values->remote);
     if (rc == CLI_OK)
         rc = open_loader(&s, t.dataset);
     if (rc == CLI_OK)

@@ -3,12 +3,14 @@
 #define TOOLS_CMD_STREAM_H
 
 #include "digest.h"
+#include "remote.h"
 
 typedef struct stream_values {
     loader_values loader; /* first: loader_rows.h */
     uint64_t workers, epochs, batches, save_state_at;
     const char *resume, *state;
     int keys, json, verbose;
+    remote_values remote;
 } stream_values;
 
 /* A run, and what is counted of the epoch under way. */

@@ -6,12 +6,14 @@
 #include "cmd.h"
 #include "out.h"
 #include "progress.h"
+#include "remote.h"
 #include "target.h"
 
 typedef struct verify_values {
     uint64_t jobs;
     int json;
     int quiet;
+    remote_values remote;
 } verify_values;
 
 static const opt options[] = {
@@ -33,11 +35,14 @@ static const opt options[] = {
      .letter = 'q',
      .offset = offsetof(verify_values, quiet),
      .help = "No progress, and no summary if all is well."},
+    REMOTE_ROWS(verify_values),
     {0},
 };
 
 static const operand operands[] = {
-    {.name = "DATASET", .help = "Folder or manifest of a dataset, or one shard file.", .complete = COMPLETE_FILE},
+    {.name = "DATASET",
+     .help = "Folder or manifest of a dataset, or one shard file; or a URL of these.",
+     .complete = COMPLETE_FILE},
     {0},
 };
 
@@ -102,11 +107,13 @@ static int run(const opts *o)
 {
     const verify_values *v = o->values;
     state s = {.values = v};
+    const spk_dataset_options dataset = remote_options(&v->remote);
     spk_verify_options options_ = {.size = sizeof options_,
                                    .jobs = (int)v->jobs,
                                    .on_problem = on_problem,
                                    .on_progress = on_progress,
-                                   .user = &s};
+                                   .user = &s,
+                                   .dataset = &dataset};
     spk_verify_result result;
     spk_error err;
     memset(&result, 0, sizeof result);

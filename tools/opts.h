@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define OPTS_MAX 48 /* rows in one command's table */
+#define OPTS_MAX 64 /* rows in one command's table */
 
 typedef enum opt_kind {
     OPT_GROUP = 0, /* no option: a heading in the help */

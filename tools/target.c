@@ -67,10 +67,10 @@ int target_fail(const char *path, const spk_error *err)
     return cli_fail(err, NULL);
 }
 
-int target_open_dataset(target *t, const char *path)
+int target_open_dataset(target *t, const char *path, const remote_values *remote)
 {
     spk_error err;
-    spk_dataset_options options = {.size = sizeof options};
+    spk_dataset_options options = remote_options(remote);
     spk_dataset_stat st;
     memset(t, 0, sizeof *t);
     t->path = path;
@@ -86,13 +86,13 @@ int target_open_dataset(target *t, const char *path)
     return CLI_OK;
 }
 
-int target_open(target *t, const char *path)
+int target_open(target *t, const char *path, const remote_values *remote)
 {
     spk_error err;
     spk_shard_options options = {.size = sizeof options};
     spk_shard_stat st;
     if (!looks_like_shard(path))
-        return target_open_dataset(t, path);
+        return target_open_dataset(t, path, remote);
     memset(t, 0, sizeof *t);
     t->path = path;
     spk_error_clear(&err);

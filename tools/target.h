@@ -5,6 +5,8 @@
 #include <shardpack/dataset.h>
 #include <shardpack/shard.h>
 
+#include "remote.h"
+
 typedef struct target {
     const char *path;
     spk_dataset *dataset; /* NULL: one shard */
@@ -13,8 +15,8 @@ typedef struct target {
 } target;
 
 /* Both report what went wrong and return the exit status; t is closed by the caller in either case. */
-int target_open(target *t, const char *path);
-int target_open_dataset(target *t, const char *path);
+int target_open(target *t, const char *path, const remote_values *remote);
+int target_open_dataset(target *t, const char *path, const remote_values *remote);
 void target_close(target *t);
 
 /* Reports why a dataset could not be opened; a folder without a manifest may hold those of splits. Returns the exit

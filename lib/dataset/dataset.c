@@ -11,6 +11,8 @@
 #include "dataset/table.h"
 #include "io/url.h"
 
+#define LOADS_MAX 3 /* of a manifest by URL that comes out damaged */
+
 /* Tells err to the sink, if there is one, and forgets it; else it stays the result. */
 static spk_status report(const spk_problem_sink *sink, spk_status status, spk_error *err)
 {
@@ -157,31 +159,45 @@ static spk_status check_totals(const spk_dataset *d, const spk_problem_sink *sin
     return report(sink, SPK_E_FORMAT, err);
 }
 
+/* One attempt. *again: what came over the network was damaged and may be sound the next time. */
+static spk_status load_once(spk_dataset **out, const char *path, const spk_dataset_options *options,
+                            const spk_problem_sink *sink, bool *again, spk_error *err)
+{
+    spk_dataset *d = calloc(1, sizeof *d);
+    *again = false;
+    if (!d)
+        return spk_error_nomem(err, sizeof *d);
+    d->verify_full = options->verify_full;
+    spk_status status = read_manifest(d, path, options, err);
+    if (status == SPK_OK)
+        status = read_table(d, sink, err);
+    if (status == SPK_OK)
+        status = check_totals(d, sink, err);
+    if (status < 0) {
+        *again =
+            d->net && !d->agreed && (status == SPK_E_FORMAT || status == SPK_E_CHECKSUM || status == SPK_E_UNSUPPORTED);
+        spk_dataset_close(d);
+        return status;
+    }
+    *out = d;
+    return SPK_OK;
+}
+
 spk_status spk_dataset_load(spk_dataset **out, const char *path, const spk_dataset_options *options,
                             const spk_problem_sink *sink, spk_error *err)
 {
     spk_dataset_options opt = {0};
     spk_error local; /* problems need a record also if the caller wants none */
+    bool again = true;
     *out = NULL;
     SPK_TRY(spk_options_copy(&opt, sizeof opt, options, err));
-    spk_dataset *d = calloc(1, sizeof *d);
-    if (!d)
-        return spk_error_nomem(err, sizeof *d);
-    d->verify_full = opt.verify_full;
     spk_error_clear(&local);
-    spk_status status = read_manifest(d, path, &opt, &local);
-    if (status == SPK_OK)
-        status = read_table(d, sink, &local);
-    if (status == SPK_OK)
-        status = check_totals(d, sink, &local);
-    if (status < 0) {
-        spk_dataset_close(d);
-        if (err)
-            *err = local;
-        return status;
-    }
-    *out = d;
-    return SPK_OK;
+    spk_status status = SPK_OK;
+    for (int i = 0; i < LOADS_MAX && again; i++)
+        status = load_once(out, path, &opt, sink, &again, &local);
+    if (status < 0 && err)
+        *err = local;
+    return status;
 }
 
 spk_status spk_dataset_open(spk_dataset **out, const char *path, const spk_dataset_options *options, spk_error *err)

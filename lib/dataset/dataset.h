@@ -19,6 +19,7 @@ struct spk_dataset {
     spk_catalog catalog;
     int verify_full;
     spk_net *net; /* opened by URL; else NULL */
+    bool agreed;  /* two mirrors have the same manifest */
     /* Of spk_dataset_find, under its exclusive access: keys, and the shard looked at last. */
     spk_keytab keys;
     bool have_keys;

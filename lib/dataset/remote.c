@@ -1,6 +1,5 @@
 /* A dataset by URL: mirrors and options from the caller, the manifest and the environment; manifest and table, each
- * fetched whole and checked. A manifest has nothing to be checked against, so one that does not parse is asked for from
- * the next mirror. */
+ * fetched whole. The table has its digest in the manifest; the manifest has none, so mirrors vote on it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,19 +24,14 @@ static spk_status make_net(spk_dataset *d, const char *url, const spk_dataset_op
 static spk_status fetch_manifest(spk_dataset *d, const char *name, spk_error *err)
 {
     spk_source *source = NULL;
-    const spk_net_object object = {.whole = SPK_MANIFEST_MAX};
-    SPK_TRY(spk_net_open(d->net, name, &object, &source, err));
-    spk_status status = SPK_OK;
-    for (;;) {
+    char *text = NULL;
+    size_t n = 0;
+    SPK_TRY(spk_net_fetch(d->net, name, SPK_MANIFEST_MAX, &text, &n, &d->agreed, err));
+    spk_status status = spk_source_memory(&source, text, n, d->manifest_path, err);
+    if (status == SPK_OK)
         status = spk_dataset_parse(d, source, err);
-        if (status >= 0 || status == SPK_E_NOMEM || status == SPK_E_UNSUPPORTED ||
-            !spk_source_reject(source, 0, (size_t)spk_source_size(source), 0) ||
-            spk_source_refetch(source, SPK_MANIFEST_MAX, NULL) < 0) /* what was wrong with the first one is told */
-            break;
-    }
-    if (status < 0)
-        spk_error_prefix(err, "%s", spk_source_name(source));
     spk_source_close(source);
+    free(text);
     return status;
 }
 
@@ -51,6 +45,8 @@ spk_status spk_dataset_connect(spk_dataset *d, const char *url, const spk_datase
     }
     if (status == SPK_OK)
         status = fetch_manifest(d, name, err);
+    if (status < 0 && d->manifest_path)
+        spk_error_prefix(err, "%s", d->manifest_path);
     for (size_t i = 0; i < d->manifest.mirrors_n && status == SPK_OK; i++) {
         status = spk_net_add_mirror(d->net, d->manifest.mirrors[i], err);
         if (status < 0)

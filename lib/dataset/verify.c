@@ -100,7 +100,7 @@ static spk_status prepare_dataset(check *c, const char *path, spk_error *err)
 {
     spk_problem_sink sink = {on_problem, c};
     spk_verify_target *t = &c->target;
-    SPK_TRY(spk_dataset_load(&t->dataset, path, NULL, &sink, err));
+    SPK_TRY(spk_dataset_load(&t->dataset, path, c->options.dataset, &sink, err));
     spk_manifest *m = &t->dataset->manifest;
     t->shards = t->dataset->catalog.n;
     t->bytes = t->dataset->catalog.bytes;

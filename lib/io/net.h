@@ -36,8 +36,7 @@ SPK_CHECK spk_status spk_net_unpack(spk_net **out, const char *text, size_t n, s
 
 /* What is known of an object before it is asked for. */
 typedef struct spk_net_object {
-    uint64_t size;         /* 0: unknown; a small object is then fetched whole, see whole */
-    uint64_t whole;        /* size unknown: at most so many bytes, fetched in one request; 0: ask for its end */
+    uint64_t size;         /* 0: unknown, to be asked for */
     uint64_t units;        /* pieces with a digest (spk_source_check.unit is below); 0: not to be cached */
     const uint8_t *digest; /* SHA-256 that names the content in the cache; NULL: not to be cached */
 } spk_net_object;
@@ -48,11 +47,13 @@ SPK_CHECK spk_status spk_net_open(spk_net *net, const char *name, const spk_net_
 
 /* One object by its URL, with a net of its own and no digests. */
 SPK_CHECK spk_status spk_net_open_url(spk_source **out, const char *url, spk_error *err);
-/* Asks again for an object that was opened with an unknown size, after spk_source_reject said that it may help. */
-SPK_CHECK spk_status spk_source_refetch(spk_source *s, uint64_t whole, spk_error *err);
-
 /* Bytes that each sequential reader has fetched ahead, from now on. */
 void spk_net_set_ahead(spk_net *net, uint64_t bytes);
+/* The bytes of a small object (at most `most`) that has no digest. With several mirrors all are asked at once, and what
+ * two of them agree on is taken, else, a while after the first answer, that one. *text is malloc'ed and ends with a NUL
+ * behind its *n bytes; *agreed tells whether two did. */
+SPK_CHECK spk_status spk_net_fetch(spk_net *net, const char *name, uint64_t most, char **text, size_t *n, bool *agreed,
+                                   spk_error *err);
 /* Lets transfers under way go on for up to ms, or until `fd` (-1: none) is readable. False if there are none. */
 bool spk_net_drive(spk_net *net, int fd, int ms);
 

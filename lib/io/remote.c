@@ -293,10 +293,6 @@ static bool remote_reject(spk_source *s, uint64_t off, size_t n, uint64_t unit)
     if (r->entry && unit < r->units && spk_cache_has(r->entry, unit)) {
         spk_cache_drop(r->entry, unit);
         again = true;
-    } else if (r->held && r->last_served) {
-        count_lie(&r->object, r->last_served);
-        r->object.excluded |= r->last_served;
-        again = spk_mirror_pick(r->object.net, r->object.excluded, 0) != SPK_NO_MIRROR;
     }
     spk_streams_drop(&r->streams, off, n);
     leave(r);
@@ -337,31 +333,21 @@ static const struct spk_source_ops remote_ops = {.pread = remote_pread,
                                                  .units = remote_units,
                                                  .reject = remote_reject};
 
-/* Asks for an object whose size is not known: all of it, or its end. */
-static spk_status find_size(remote *r, uint64_t whole, spk_error *err)
+/* Asks for the end of an object, and so for its size. */
+static spk_status find_size(remote *r, spk_error *err)
 {
     spk_window *w = NULL;
-    spk_window_free(r->held);
-    r->held = NULL;
-    r->object.size = 0;
-    SPK_TRY(spk_window_new(&w, &r->object, whole ? SPK_ASK_WHOLE : SPK_ASK_END, 0, 0,
-                           (size_t)(whole ? whole : END_BYTES), err));
-    spk_status st = spk_window_wait(w, 0, deadline_of(r), err);
-    if (st < 0)
-        spk_window_free(w);
-    else
-        r->held = w;
-    return st;
-}
-
-spk_status spk_source_refetch(spk_source *s, uint64_t whole, spk_error *err)
-{
-    remote *r = of_source(s);
     enter(r);
-    spk_status st = find_size(r, whole, err);
+    spk_status st = spk_window_new(&w, &r->object, SPK_ASK_END, 0, 0, END_BYTES, err);
+    if (st == SPK_OK)
+        st = spk_window_wait(w, 0, deadline_of(r), err);
+    if (st == SPK_OK)
+        r->held = w;
+    else
+        spk_window_free(w);
+    leave(r);
     if (st < 0)
         spk_error_prefix(err, "%s", r->shown);
-    leave(r);
     return st;
 }
 
@@ -393,7 +379,7 @@ spk_status spk_net_open(spk_net *net, const char *name, const spk_net_object *ob
     snprintf(r->shown, cap, "%s/%s", prefix, name);
     spk_status st = SPK_OK;
     if (object->size == 0)
-        st = spk_source_refetch(&r->base, object->whole, err);
+        st = find_size(r, err);
     if (st == SPK_OK && net->cache && object->digest && object->units > 0) {
         enter(r);
         r->entry = spk_cache_entry_open(net->cache, object->digest, object->size, object->units);

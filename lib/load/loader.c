@@ -272,6 +272,7 @@ static void count_batch(spk_loader *l, const spk_slot *slot, bool copy)
     s->frames_read += slot->sum.frames_read;
     s->images_decoded += slot->sum.images_decoded;
     s->copies += copy;
+    spk_loader_net_notes(l);
     if (!copy || l->copy_noted)
         return;
     l->copy_noted = true;
@@ -393,4 +394,5 @@ void spk_loader_position(const spk_loader *l, uint32_t *epoch, uint64_t *samples
 void spk_loader_get_stats(const spk_loader *l, spk_loader_stats *out)
 {
     *out = l->stats;
+    spk_loader_net_stats(l, out);
 }

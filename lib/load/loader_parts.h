@@ -84,8 +84,9 @@ struct spk_loader {
     uint64_t planned, rows; /* of this epoch from where it was begun: samples to come and those handed out */
     uint64_t substituted;   /* rows in the stream so far; part of the state */
     uint64_t substituted_noted;
-    bool copy_noted;
-    spk_error failed; /* code SPK_OK: none; else what every call repeats */
+    bool copy_noted, cache_noted;
+    uint32_t throttled_noted; /* mirrors */
+    spk_error failed;         /* code SPK_OK: none; else what every call repeats */
     spk_loader_stats stats;
 };
 
@@ -104,6 +105,11 @@ SPK_CHECK spk_status spk_loader_check_owner(const spk_loader *l, spk_error *err)
 spk_status spk_loader_fail(spk_loader *l, const spk_error *err);
 SPK_CHECK spk_status spk_loader_new_engine(spk_loader *l, spk_error *err);
 void spk_loader_note(const spk_loader *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* loader_net.c */
+void spk_loader_net_stats(const spk_loader *l, spk_loader_stats *out);
+/* What costs time, told once. */
+void spk_loader_net_notes(spk_loader *l);
 
 /* loader_hints.c */
 /* What the loader will need, as far as it can be known beforehand. */

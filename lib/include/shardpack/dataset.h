@@ -121,6 +121,7 @@ typedef struct spk_verify_options {
     /* Called now and then from the calling thread with the bytes done; nonzero cancels. May be NULL. */
     int (*on_progress)(void *user, uint64_t bytes_done, uint64_t bytes_total);
     void *user;
+    const spk_dataset_options *dataset; /* how it is opened; may be NULL */
 } spk_verify_options;
 
 typedef struct spk_verify_result {

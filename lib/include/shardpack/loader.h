@@ -131,7 +131,23 @@ typedef struct spk_loader_stats {
     uint64_t restarts;     /* workers replaced */
     uint64_t copies;       /* batches handed out as private copies */
     uint64_t shared_lanes; /* lanes that this rank reads beside another rank */
+    /* Of a dataset by URL, all mirrors together; 0 for a folder. */
+    uint64_t mirrors, net_requests, net_bytes, net_retries, net_failovers, net_hedges;
+    uint64_t cache_hits, cache_hit_bytes; /* frames, tails and tables that came from the cache */
+    uint64_t cache_misses;                /* those that did not, though there is one */
 } spk_loader_stats;
+
+/* One mirror of a dataset by URL. */
+typedef struct spk_mirror_stats {
+    const char *url; /* without user, password and query; borrowed from the dataset */
+    uint64_t requests, bytes;
+    uint64_t retries;   /* requests made again to this mirror */
+    uint64_t failovers; /* requests that came to it after another one failed */
+    uint64_t hedges;    /* second requests while a first one stalled */
+    uint64_t no_connection, broken, stalled, denied, missing, throttled, server_errors, bad_replies, changed;
+    uint64_t wrong_bytes;            /* replies that did not match their SHA-256 */
+    double latency_p50, latency_p99; /* seconds from request to first byte; 0: none yet */
+} spk_mirror_stats;
 
 /* The dataset is borrowed until close. Errors: INVALID (naming the option and its range), LIMIT (memory, with numbers),
  * WORKER, NOMEM, IO. */
@@ -160,6 +176,8 @@ SPK_API SPK_CHECK spk_status spk_loader_skip(spk_loader *loader, uint64_t count,
 /* Epoch and number of samples of the whole epoch's order delivered by all ranks so far. */
 SPK_API void spk_loader_position(const spk_loader *loader, uint32_t *epoch, uint64_t *samples);
 SPK_API void spk_loader_get_stats(const spk_loader *loader, spk_loader_stats *out);
+/* Mirror i (< stats.mirrors); SPK_END behind the last. */
+SPK_API SPK_CHECK spk_status spk_loader_get_mirror(const spk_loader *loader, size_t i, spk_mirror_stats *out);
 
 /* State after the last batch that next returned, as JSON text of a few hundred bytes; free with spk_free. */
 SPK_API SPK_CHECK spk_status spk_loader_state_save(const spk_loader *loader, char **out, spk_error *err);
