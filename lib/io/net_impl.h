@@ -93,6 +93,7 @@ struct spk_transfer {
     bool grows; /* into is the transfer's own, up to cap_max */
     size_t cap_max;
     bool accepted, refused, done, fresh;
+    uint32_t keys; /* S3: which credentials signed it */
     spk_reply reply;
     char body[SPK_REPLY_BODY];
     size_t body_n;
@@ -163,7 +164,6 @@ struct spk_object {
     uint64_t size;     /* 0: unknown */
     uint32_t excluded; /* mirrors that are not asked any more */
     uint32_t lied;     /* mirrors that gave wrong bytes: asked when nothing else is left */
-    bool refreshed;    /* credentials, once */
     spk_tries tries[SPK_NET_MIRRORS_MAX];
     void (*on_done)(spk_object *o, spk_window *w); /* all of a window is there, or it is dropped before */
 };
@@ -211,6 +211,8 @@ SPK_CHECK spk_status spk_s3_add(spk_net *net, spk_mirror *m, spk_error *err);
 /* Signs a request; payload_sha256: in hex, NULL: no body. */
 SPK_CHECK spk_status spk_s3_sign(spk_net *net, const spk_mirror *m, CURL *easy, struct curl_slist **headers,
                                  const char *payload_sha256, spk_error *err);
+/* Which credentials are in use: changes when others are found. */
+uint32_t spk_s3_keys_in_use(const spk_net *net);
 /* True if the same request may do better: the credentials were too old and are read anew, or the bucket is in another
  * region, which is known now. */
 bool spk_s3_again(spk_net *net, const spk_transfer *t);

@@ -14,6 +14,8 @@
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define REFRESH_SECONDS 300 /* temporary keys are read anew before they end */
 #define REFRESH_JITTER 120
+#define REREADS 5
+#define READ_ANEW ((time_t)1)
 
 struct spk_s3 {
     char *region, *endpoint; /* endpoint: NULL: that of AWS */
@@ -21,6 +23,8 @@ struct spk_s3 {
     spk_s3_keys keys;
     bool have_keys;
     time_t refresh_at; /* 0: never by time */
+    uint32_t in_use;   /* counts the keys found */
+    bool tried;        /* these were refused as expired, and have been looked for anew */
 };
 
 static const char *env(const char *name)
@@ -158,23 +162,49 @@ spk_status spk_s3_add(spk_net *net, spk_mirror *m, spk_error *err)
     return SPK_OK;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* A file may be met while somebody writes it. */
+static spk_status find_keys(const spk_s3 *s, spk_s3_keys *out, spk_error *err)
+{
+    spk_status st = spk_s3_keys_find(out, err);
+    for (int i = 0; i < REREADS && st < 0 && s->have_keys; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        st = spk_s3_keys_find(out, err);
+    }
+    return st;
+}
+
 static spk_status get_keys(spk_net *net, spk_error *err)
 {
     spk_s3 *s = net->s3;
     if (s->have_keys && (s->refresh_at == 0 || time(NULL) < s->refresh_at))
         return SPK_OK;
     spk_s3_keys fresh;
-    spk_status st = spk_s3_keys_find(&fresh, err);
+    spk_status st = find_keys(s, &fresh, err);
     if (st < 0 && s->have_keys && s->keys.expires > time(NULL)) { /* the old ones are good for a while */
         s->refresh_at = time(NULL) + 10;
         return SPK_OK;
     }
     SPK_TRY(st);
+    if (!same_text(s->keys.access, fresh.access) || !same_text(s->keys.secret, fresh.secret) ||
+        !same_text(s->keys.token, fresh.token)) {
+        s->in_use++;
+        s->tried = false;
+    }
     spk_s3_keys_free(&s->keys);
     s->keys = fresh;
     s->have_keys = true;
     s->refresh_at = fresh.expires ? fresh.expires - REFRESH_SECONDS - (time_t)spk_net_random(net, REFRESH_JITTER) : 0;
     return SPK_OK;
+}
+
+uint32_t spk_s3_keys_in_use(const spk_net *net)
+{
+    return net->s3 ? net->s3->in_use : 0;
 }
 
 static spk_status header(struct curl_slist **list, const char *name, const char *value, spk_error *err)
@@ -249,7 +279,12 @@ bool spk_s3_again(spk_net *net, const spk_transfer *t)
         return true;
     if (s->unsigned_ || !says_expired(t))
         return false;
-    s->refresh_at = 1; /* read anew for the next request */
+    if (t->keys != s->in_use || s->refresh_at == READ_ANEW)
+        return true;
+    if (s->tried)
+        return false;
+    s->tried = true;
+    s->refresh_at = READ_ANEW; /* for the next request */
     s->keys.expires = 0;
     return true;
 }

@@ -136,6 +136,7 @@ static spk_status prepare(spk_net *net, spk_transfer *t, const char *name, spk_e
         curl_easy_setopt(t->easy, CURLOPT_RANGE, range);
     if (m->place.kind == SPK_PLACE_S3)
         SPK_TRY(spk_s3_sign(net, m, t->easy, &t->headers, NULL, err));
+    t->keys = spk_s3_keys_in_use(net);
     if (t->headers)
         curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
     return SPK_OK;

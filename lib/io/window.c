@@ -255,11 +255,11 @@ static void count_fault(spk_window *w, const spk_transfer *t, spk_net_fault faul
     spk_mirror_bad(o->net, t->mirror, fault, t->reply.retry_after);
     w->avoided |= 1u << t->mirror;
     bool refused = fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY;
-    if (refused && !o->refreshed && spk_s3_again(o->net, t)) {
-        o->refreshed = true;
+    bool untrusted = t->result == CURLE_PEER_FAILED_VERIFICATION || t->result == CURLE_SSL_CACERT_BADFILE;
+    if (refused && spk_s3_again(o->net, t)) {
         w->avoided &= ~(1u << t->mirror);
     } else if (fault == SPK_FAULT_MISSING || fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY ||
-               fault == SPK_FAULT_CHANGED) {
+               fault == SPK_FAULT_CHANGED || untrusted) {
         o->excluded |= 1u << t->mirror;
     }
 }
