@@ -8,12 +8,14 @@
 extern const tool_info tool; /* main.c */
 
 extern const command cmd_bench;
+extern const command cmd_cache;
 extern const command cmd_cat;
 extern const command cmd_export;
 extern const command cmd_extract;
 extern const command cmd_help;
 extern const command cmd_info;
 extern const command cmd_ls;
+extern const command cmd_mirror;
 extern const command cmd_pack;
 extern const command cmd_prune;
 extern const command cmd_stream;

@@ -50,6 +50,10 @@ SPK_CHECK spk_status spk_dataset_fetch_table(const spk_dataset *d, uint8_t **tex
 /* Reads and parses a manifest from its source into d->text and d->manifest. */
 SPK_CHECK spk_status spk_dataset_parse(spk_dataset *d, spk_source *source, spk_error *err);
 
+/* prune.c: names that shardpack gives, and so may remove. */
+bool spk_is_shard_name(const char *name);
+bool spk_is_table_name(const char *name);
+
 /* Appends what spk_dataset_export gives as "sha256". */
 SPK_CHECK spk_status spk_export_sha256(const spk_dataset *d, spk_buf *out, spk_error *err);
 

@@ -42,7 +42,7 @@ static size_t span_hex8(const char *p)
 }
 
 /* PREFIX-XXXXXXXX-NNNNNN.tar.zst */
-static bool is_shard_name(const char *name)
+bool spk_is_shard_name(const char *name)
 {
     size_t prefix = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
     const char *p = name + prefix;
@@ -52,7 +52,7 @@ static bool is_shard_name(const char *name)
     return digits >= 6 && strcmp(p + 10 + digits, ".tar.zst") == 0;
 }
 
-static bool is_table_name(const char *name)
+bool spk_is_table_name(const char *name)
 {
     return strncmp(name, "shards-", 7) == 0 && span_hex8(name + 7) && strcmp(name + 15, ".tsv") == 0;
 }
@@ -74,7 +74,7 @@ static bool is_work_name(const char *name)
 
 static bool is_ours(const char *name, bool work)
 {
-    return work ? is_work_name(name) : is_shard_name(name) || is_table_name(name) || is_part_name(name);
+    return work ? is_work_name(name) : spk_is_shard_name(name) || spk_is_table_name(name) || is_part_name(name);
 }
 
 static spk_status add_name(prune *p, const char *folder, const char *name, spk_error *err)

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "dataset/dataset.h"
 #include "dataset/table.h"
+#include "io/cache.h"
 
 static spk_status make_net(spk_dataset *d, const char *url, const spk_dataset_options *o, char **name, spk_error *err)
 {
@@ -78,4 +79,25 @@ spk_status spk_dataset_fetch_table(const spk_dataset *d, uint8_t **text, spk_sou
         return status;
     }
     return spk_source_memory(out, *text, (size_t)m->table_bytes, d->table_path, err);
+}
+
+static spk_status look_at_cache(const char *folder, bool clear, spk_cache_stat *out, spk_error *err)
+{
+    spk_cache_look_result found;
+    memset(out, 0, sizeof *out);
+    if (!folder || !*folder)
+        return spk_error_set(err, SPK_E_INVALID, "the cache folder is empty");
+    SPK_TRY(spk_cache_look(folder, clear, &found, err));
+    *out = (spk_cache_stat){found.entries, found.bytes, found.in_use};
+    return SPK_OK;
+}
+
+spk_status spk_cache_get_stat(const char *cache_dir, spk_cache_stat *out, spk_error *err)
+{
+    return look_at_cache(cache_dir, false, out, err);
+}
+
+spk_status spk_cache_clear(const char *cache_dir, spk_cache_stat *out, spk_error *err)
+{
+    return look_at_cache(cache_dir, true, out, err);
 }

@@ -101,6 +101,16 @@ void spk_cache_refund(spk_cache *c, int map, uint64_t bytes)
     spk_cache_lock(c->account, F_UNLCK, 0, false);
 }
 
+void spk_cache_recount(spk_cache *c, uint64_t used)
+{
+    account a;
+    if (read_account(c->account, &a)) {
+        a.used = used;
+        (void)write_account(c->account, &a);
+    }
+    spk_cache_lock(c->account, F_UNLCK, 0, false);
+}
+
 /* What the cache may take if nobody said: most of what is free, and what it has. */
 static uint64_t default_limit(const spk_cache *c)
 {

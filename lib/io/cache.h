@@ -18,6 +18,12 @@ SPK_CHECK spk_status spk_cache_open(spk_cache **out, const char *folder, uint64_
                                     spk_error *err);
 void spk_cache_close(spk_cache *c);
 
+typedef struct spk_cache_look_result {
+    uint64_t entries, bytes, in_use;
+} spk_cache_look_result;
+/* What is in a cache; clear: after removing what nobody has open. NOT_FOUND if there is none. */
+SPK_CHECK spk_status spk_cache_look(const char *folder, bool clear, spk_cache_look_result *out, spk_error *err);
+
 /* The place of an object of `size` bytes in `units` pieces; kept from removal until it is closed. NULL if it cannot be
  * had. */
 spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], uint64_t size, uint64_t units);

@@ -133,3 +133,37 @@ uint64_t spk_cache_evict(spk_cache *c, uint64_t bytes)
     free(all.items);
     return used;
 }
+
+spk_status spk_cache_look(const char *folder, bool clear, spk_cache_look_result *out, spk_error *err)
+{
+    spk_cache *c = NULL;
+    spk_net_shared counts;
+    candidates all = {0};
+    struct stat st;
+    char path[4096];
+    memset(out, 0, sizeof *out);
+    memset(&counts, 0, sizeof counts);
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, SPK_CACHE_FOLDER) >= sizeof path || stat(path, &st) != 0)
+        return spk_error_set(err, SPK_E_NOT_FOUND, "%s: no cache is there", folder);
+    SPK_TRY(spk_cache_open(&c, folder, 0, &counts, err));
+    bool locked = clear && c->account >= 0 && spk_cache_lock(c->account, F_WRLCK, 0, true);
+    uint64_t total = 0;
+    list(c->folder, &all, &total);
+    for (size_t i = 0; i < all.n; i++) {
+        spk_map_head h;
+        if (locked && remove_entry(c->folder, &all.items[i]))
+            continue;
+        int map = open_map(c->folder, all.items[i].name, &h);
+        if (map < 0)
+            continue;
+        out->entries++;
+        out->bytes += all.items[i].bytes;
+        out->in_use += !spk_cache_lock(map, F_WRLCK, SPK_CACHE_LEASE, false);
+        close(map);
+    }
+    if (locked)
+        spk_cache_recount(c, out->bytes + SPK_CACHE_BLOCK);
+    free(all.items);
+    spk_cache_close(c);
+    return SPK_OK;
+}

@@ -48,6 +48,8 @@ void spk_cache_refund(spk_cache *c, int map, uint64_t bytes);
 /* Removes the entries used longest ago until `bytes` are free below the limit; the account is locked. Returns what the
  * account counts then. */
 uint64_t spk_cache_evict(spk_cache *c, uint64_t bytes);
+/* Sets what the account counts; it is locked, and unlocked by this. */
+void spk_cache_recount(spk_cache *c, uint64_t used);
 bool spk_cache_is_map(const char *name);
 bool spk_cache_head_good(const spk_map_head *h);
 extern const char spk_cache_magic[8];

@@ -3,6 +3,7 @@ import contextlib
 import http.client
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -103,8 +104,7 @@ class SeaweedFS:
         (folder / "s3.json").write_text(
             '{"identities":[{"name":"t","credentials":[{"accessKey":"%s","secretKey":"%s"}],"actions":["Admin","Read","Write",'
             '"List","Tagging"]}]}' % (self.KEY, self.SECRET))
-        self.port = free_port()
-        ports = [free_port() for _ in range(3)]
+        self.port, *ports = [self.low_port() for _ in range(4)]
         self.process = subprocess.Popen(
             [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={self.port}",
              f"-s3.config={folder}/s3.json", f"-master.port={ports[0]}", f"-volume.port={ports[1]}",
@@ -112,6 +112,15 @@ class SeaweedFS:
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for_port(self.port, self.process)
         self.url = f"http://127.0.0.1:{self.port}"
+
+    @staticmethod
+    def low_port():
+        """It also listens 10,000 above each of its ports."""
+        while True:
+            port = random.randrange(12000, 30000)
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)), socket.create_server(
+                    ("127.0.0.1", port + 10000)):
+                return port
 
     def env(self):
         return {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": self.KEY, "AWS_SECRET_ACCESS_KEY": self.SECRET,

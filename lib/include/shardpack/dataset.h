@@ -136,6 +136,48 @@ typedef struct spk_verify_result {
 SPK_API SPK_CHECK spk_status spk_verify(const char *path, const spk_verify_options *options, spk_verify_result *result,
                                         spk_error *err);
 
+/* ---- mirror ---- */
+
+typedef struct spk_mirror_options {
+    size_t size; /* sizeof(spk_mirror_options) */
+    int jobs;    /* shards sent at a time; 0: 4 */
+    int dry_run; /* look, and tell what would be sent */
+    int prune;   /* afterwards remove shards and tables there that the manifest does not name */
+    int reserved;
+    const spk_dataset_options *source; /* how the dataset is opened; may be NULL */
+    /* From the calling thread about ten times a second; nonzero cancels. May be NULL. */
+    int (*on_progress)(void *user, uint64_t bytes_done, uint64_t bytes_total);
+    void *user;
+} spk_mirror_options;
+
+typedef struct spk_mirror_result {
+    uint64_t shards;       /* of the dataset */
+    uint64_t shards_there; /* of those, right already */
+    uint64_t bytes_sent;   /* on dry_run: that would be */
+    uint64_t pruned_files;
+    uint64_t pruned_bytes;
+} spk_mirror_result;
+
+/* Copies a dataset (folder or URL) to `dest`: a folder, s3://BUCKET/PREFIX, or an http(s):// URL whose server takes PUT.
+ * What is there with the right size and digests is not sent again; a shard or table that is there and differs is EXISTS
+ * and never overwritten. Every frame is checked on its way, every shard again at its destination. The manifest comes
+ * last, so a reader there sees the old dataset or the new one. After any interruption the same call goes on. */
+SPK_API SPK_CHECK spk_status spk_mirror(const char *dataset, const char *dest, const spk_mirror_options *options,
+                                        spk_mirror_result *result, spk_error *err);
+
+/* ---- cache ---- */
+
+typedef struct spk_cache_stat {
+    uint64_t entries; /* shards and tables, whole or in part */
+    uint64_t bytes;
+    uint64_t in_use; /* entries that some process has open */
+} spk_cache_stat;
+
+/* What is in a cache folder (the cache_dir of spk_dataset_options). NOT_FOUND if there is none. */
+SPK_API SPK_CHECK spk_status spk_cache_get_stat(const char *cache_dir, spk_cache_stat *out, spk_error *err);
+/* Removes what is not in use; *out tells what is left. Files of others are not touched. */
+SPK_API SPK_CHECK spk_status spk_cache_clear(const char *cache_dir, spk_cache_stat *out, spk_error *err);
+
 /* ---- prune ---- */
 
 typedef struct spk_prune_options {
