@@ -176,12 +176,12 @@ static spk_status announce_frames(spk_ahead *a, const spk_plan *plan, lane_state
 /* Tails of two spans more than frames were announced for. */
 static spk_status announce_tails(spk_ahead *a, const spk_plan *plan, lane_state *s, spk_error *err)
 {
-    uint64_t stop = s->frames;
+    uint64_t stop = s->frames, unused = 0;
     for (int i = 0; i < 3 && stop < s->end; i++) {
         uint64_t q = stop, first = span_at(a, plan, q, s->end, &stop);
         if (stop <= s->tails && i > 0)
             continue;
-        SPK_TRY(announce(a, first, stop - q, false, NULL, err));
+        SPK_TRY(announce(a, first, stop - q, false, &unused, err));
         s->tails = stop;
     }
     return SPK_OK;

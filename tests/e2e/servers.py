@@ -104,11 +104,11 @@ class SeaweedFS:
         (folder / "s3.json").write_text(
             '{"identities":[{"name":"t","credentials":[{"accessKey":"%s","secretKey":"%s"}],"actions":["Admin","Read","Write",'
             '"List","Tagging"]}]}' % (self.KEY, self.SECRET))
-        self.port, *ports = [self.low_port() for _ in range(4)]
+        self.port, *ports = [self.low_port() for _ in range(6)]
         self.process = subprocess.Popen(
             [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={self.port}",
              f"-s3.config={folder}/s3.json", f"-master.port={ports[0]}", f"-volume.port={ports[1]}",
-             f"-filer.port={ports[2]}", "-volume.max=20", "-master.volumeSizeLimitMB=64"],
+             f"-filer.port={ports[2]}", f"-s3.port.iceberg={ports[3]}", f"-s3.port.lance={ports[4]}", "-volume.max=20", "-master.volumeSizeLimitMB=64"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for_port(self.port, self.process)
         self.url = f"http://127.0.0.1:{self.port}"

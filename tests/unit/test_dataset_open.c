@@ -192,7 +192,8 @@ START_TEST(missing_datasets_say_what_was_looked_for)
     char path[4200], message[8600];
     ck_fails(open_close("/nowhere/at/all"), err, SPK_E_NOT_FOUND, "/nowhere/at/all: no such dataset");
     ck_fails(open_close(""), err, SPK_E_INVALID, "path is empty");
-    ck_fails(open_close("ftp://bucket/set"), err, SPK_E_UNSUPPORTED, "ftp://bucket/set/manifest.json: URL scheme \"ftp\"");
+    ck_fails(open_close("ftp://bucket/set"), err, SPK_E_UNSUPPORTED,
+             "ftp://bucket/set/manifest.json: URL scheme \"ftp\"");
     fixture_path(path, sizeof path, folder, "manifest.json");
     ck_assert_int_eq(unlink(path), 0);
     snprintf(message, sizeof message, "%s: no dataset here: %s does not exist", folder, path);

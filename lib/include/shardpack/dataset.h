@@ -158,10 +158,10 @@ typedef struct spk_mirror_result {
     uint64_t pruned_bytes;
 } spk_mirror_result;
 
-/* Copies a dataset (folder or URL) to `dest`: a folder, s3://BUCKET/PREFIX, or an http(s):// URL whose server takes PUT.
- * What is there with the right size and digests is not sent again; a shard or table that is there and differs is EXISTS
- * and never overwritten. Every frame is checked on its way, every shard again at its destination. The manifest comes
- * last, so a reader there sees the old dataset or the new one. After any interruption the same call goes on. */
+/* Copies a dataset (folder or URL) to `dest`: a folder, s3://BUCKET/PREFIX, or an http(s):// URL whose server takes
+ * PUT. What is there with the right size and digests is not sent again; a shard or table that is there and differs is
+ * EXISTS and never overwritten. Every frame is checked on its way, every shard again at its destination. The manifest
+ * comes last, so a reader there sees the old dataset or the new one. After any interruption the same call goes on. */
 SPK_API SPK_CHECK spk_status spk_mirror(const char *dataset, const char *dest, const spk_mirror_options *options,
                                         spk_mirror_result *result, spk_error *err);
 
