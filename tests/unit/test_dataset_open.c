@@ -210,7 +210,7 @@ START_TEST(options_are_checked)
     struct {
         spk_dataset_options known;
         uint64_t later;
-    } newer = {{sizeof newer, 0, 0}, 0};
+    } newer = {{.size = sizeof newer}, 0};
     spk_dataset_options none = {0};
     ck_ok(spk_dataset_open(&ds, folder, &newer.known, &err), err);
     spk_dataset_close(ds);

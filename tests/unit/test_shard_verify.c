@@ -358,7 +358,8 @@ static void broken_close(spk_source *s)
 
 START_TEST(read_errors_are_problems)
 {
-    static const struct spk_source_ops ops = {broken_pread, broken_size, broken_name, broken_close};
+    static const struct spk_source_ops ops = {
+        .pread = broken_pread, .size = broken_size, .name = broken_name, .close = broken_close};
     broken b = {{&ops}, 0, 10};
     report r;
     ck_assert_uint_eq(verify(&r, &b.base, NULL), 3);
