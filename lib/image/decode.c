@@ -10,6 +10,7 @@
 struct spk_decoder {
     spk_jpeg_decode *jpeg; /* made when the first such image comes */
     spk_png_decode *png;
+    spk_jpeg_engine engine;
     spk_decoder_info info; /* of the image that is open; kind NONE: none is */
 };
 
@@ -26,6 +27,16 @@ void spk_decoder_free(spk_decoder *d)
     spk_jpeg_decode_free(d->jpeg);
     spk_png_decode_free(d->png);
     free(d);
+}
+
+void spk_decoder_use(spk_decoder *d, spk_jpeg_engine engine)
+{
+    d->engine = engine;
+}
+
+bool spk_decoder_did_own(const spk_decoder *d)
+{
+    return d->jpeg && spk_jpeg_decode_did_own(d->jpeg);
 }
 
 static spk_status open_kind(spk_decoder *d, spk_image_kind kind, const spk_image_job *job, spk_error *err)
@@ -87,7 +98,8 @@ spk_status spk_decoder_run(spk_decoder *d, const spk_decode_job *job, spk_error 
     SPK_TRY(check_job(&d->info, job, err));
     spk_image_kind kind = d->info.kind;
     d->info.kind = SPK_IMAGE_NONE;
-    return kind == SPK_IMAGE_JPEG ? spk_jpeg_decode_run(d->jpeg, job, err) : spk_png_decode_run(d->png, job, err);
+    return kind == SPK_IMAGE_JPEG ? spk_jpeg_decode_run(d->jpeg, job, d->engine, err)
+                                  : spk_png_decode_run(d->png, job, err);
 }
 
 void spk_rgb_to_gray(uint8_t *out, const uint8_t *in, size_t n)

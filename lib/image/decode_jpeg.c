@@ -1,14 +1,15 @@
-/* JPEG to rows with libjpeg-turbo.
+/* JPEG to rows: baseline files with jpeg_baseline.c, which is faster; others, and those it stops in, with
+ * libjpeg-turbo, whose errors are the only ones. What was given out before it stopped is not given out again.
  *
- * Only the part is brought to pixels: rows above are skipped from row 0 on, columns beside are cropped, rows below are
- * never reached. Smooth chroma upsampling looks one chroma sample to either side, so a crop of libjpeg's differs from
- * the whole image in its first and last column; one column more to the left and two to the right, thrown away, make the
- * rest exact.
+ * Of libjpeg: only the part is brought to pixels: rows above are skipped from row 0 on, columns beside are cropped,
+ * rows below are never reached. Smooth chroma upsampling looks one chroma sample to either side, so a crop of libjpeg's
+ * differs from the whole image in its first and last column; one column more to the left and two to the right, thrown
+ * away, make the rest exact.
  */
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "image/decoder.h"
+#include "image/jpeg_baseline.h"
 #include "image/jpeg_trap.h"
 
 #define ROWS 16u
@@ -19,6 +20,9 @@ struct spk_jpeg_decode {
     uint8_t *rows; /* ROWS rows as libjpeg gives them, each with SPK_ROW_PAD behind */
     uint8_t *line; /* one row converted */
     size_t cap_rows, cap_line;
+    spk_jpeg_baseline *baseline; /* made when first used */
+    uint32_t given;              /* rows that it gave out */
+    bool did_own;
 };
 
 spk_status spk_jpeg_decode_new(spk_jpeg_decode **out, spk_error *err)
@@ -40,6 +44,7 @@ void spk_jpeg_decode_free(spk_jpeg_decode *d)
     if (!d)
         return;
     spk_jpeg_trap_destroy(&d->trap);
+    spk_jpeg_baseline_free(d->baseline);
     free(d->rows);
     free(d->line);
     free(d);
@@ -159,17 +164,37 @@ static spk_status decode(spk_jpeg_decode *d, const spk_decode_job *job)
     for (uint32_t todo = job->part.h; todo > 0;) {
         JDIMENSION got = jpeg_read_scanlines(j, rows, todo < ROWS ? todo : ROWS);
         for (JDIMENSION i = 0; i < got; i++)
-            emit_row(d, job, rows[i] + left * pixel);
+            if (job->part.h - todo + i >= d->given)
+                emit_row(d, job, rows[i] + left * pixel);
         todo -= got;
     }
     return SPK_OK;
 }
 
-spk_status spk_jpeg_decode_run(spk_jpeg_decode *d, const spk_decode_job *job, spk_error *err)
+static spk_status decode_own(spk_jpeg_decode *d, const spk_decode_job *job, spk_jpeg_engine engine, spk_error *err)
+{
+    d->given = 0;
+    d->did_own = false;
+    if (engine == SPK_JPEG_LIBJPEG || job->denom != 1 || (engine == SPK_JPEG_OWN && !spk_jpeg_baseline_is_fast()))
+        return SPK_OK;
+    if (!d->baseline)
+        SPK_TRY(spk_jpeg_baseline_new(&d->baseline, err));
+    SPK_TRY(spk_jpeg_baseline_run(d->baseline, &d->jpeg, job, engine, &d->given, err));
+    d->did_own = d->given == job->part.h;
+    return SPK_OK;
+}
+
+spk_status spk_jpeg_decode_run(spk_jpeg_decode *d, const spk_decode_job *job, spk_jpeg_engine engine, spk_error *err)
 {
     spk_jpeg_trap_arm(&d->trap, d->trap.file_bytes, err);
-    if (setjmp(d->trap.jump) == 0)
+    d->trap.status = decode_own(d, job, engine, err);
+    if (d->trap.status == SPK_OK && !d->did_own && setjmp(d->trap.jump) == 0)
         d->trap.status = decode(d, job);
     jpeg_abort_decompress(&d->jpeg);
     return d->trap.status;
+}
+
+bool spk_jpeg_decode_did_own(const spk_jpeg_decode *d)
+{
+    return d->did_own;
 }

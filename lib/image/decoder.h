@@ -5,12 +5,21 @@
 #include "image/checker.h"
 #include "image/decode.h"
 
+/* What decodes a JPEG at full size. OWN: our decoder with the processor's vectors for what it can do, libjpeg for the
+ * rest and where there are no such vectors. PLAIN: the same without vectors, slower than libjpeg; for tests. */
+typedef enum spk_jpeg_engine { SPK_JPEG_OWN = 0, SPK_JPEG_PLAIN = 1, SPK_JPEG_LIBJPEG = 2 } spk_jpeg_engine;
+void spk_decoder_use(spk_decoder *d, spk_jpeg_engine engine);
+/* Whether the last JPEG was decoded without libjpeg, its header apart. */
+bool spk_decoder_did_own(const spk_decoder *d);
+
 typedef struct spk_jpeg_decode spk_jpeg_decode;
 SPK_CHECK spk_status spk_jpeg_decode_new(spk_jpeg_decode **out, spk_error *err);
 void spk_jpeg_decode_free(spk_jpeg_decode *d);
 SPK_CHECK spk_status spk_jpeg_decode_open(spk_jpeg_decode *d, const spk_image_job *image, spk_decoder_info *out,
                                           spk_error *err);
-SPK_CHECK spk_status spk_jpeg_decode_run(spk_jpeg_decode *d, const spk_decode_job *job, spk_error *err);
+SPK_CHECK spk_status spk_jpeg_decode_run(spk_jpeg_decode *d, const spk_decode_job *job, spk_jpeg_engine engine,
+                                         spk_error *err);
+bool spk_jpeg_decode_did_own(const spk_jpeg_decode *d);
 
 typedef struct spk_png_decode spk_png_decode;
 SPK_CHECK spk_status spk_png_decode_new(spk_png_decode **out, spk_error *err);

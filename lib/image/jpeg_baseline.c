@@ -1,0 +1,399 @@
+/* Each MCU is read to its end; those that the part needs are kept as coefficients, a few at a time, and brought to
+ * samples while they are in cache. The file is looked at as far as libjpeg would look at it, and not less.
+ *
+ * Reading has no bounds tests inside an MCU: no code with its number is longer than SPK_HUFFMAN_BITS_MAX bits, no block
+ * has more than 64 of them, and SPK_FEED_SLACK bytes are there before each MCU begins. */
+#include "image/jpeg_baseline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "image/jpeg_huffman.h"
+#include "image/jpeg_raster.h"
+
+#define SLOTS_MAX 6u /* blocks of an MCU */
+#define CHUNK 8u     /* MCUs whose coefficients are held */
+
+_Static_assert(SLOTS_MAX * 64 * SPK_HUFFMAN_BITS_MAX / 8 + 32 < SPK_FEED_SLACK, "an MCU fits into the slack");
+
+/* Bits not used yet: the upper n of `window`, n modulo 64; then those from p on. */
+typedef struct bit_reader {
+    uint64_t window;
+    const uint8_t *p;
+    uint32_t n;
+} bit_reader;
+
+/* A block's place in an MCU. */
+typedef struct slot {
+    const spk_huffman *dc, *ac;
+    uint32_t component, bx, by;
+} slot;
+
+/* Blocks with the same quantisation and stride. */
+typedef struct block_list {
+    spk_idct_item full[CHUNK * 4 + 1], flat[CHUNK * 4 + 1]; /* flat: DC alone */
+    size_t fulls, flats;
+    int16_t quant[64];
+    size_t stride;
+} block_list;
+
+struct spk_jpeg_baseline {
+    spk_jpeg_raster raster;
+    spk_feed feed;
+    const uint8_t *limit; /* at an MCU behind it, the feed must be looked after */
+    bit_reader bits;
+    int32_t last_dc[3];
+    uint32_t interval, to_go, next_restart; /* restart markers: MCUs between, MCUs until, number of the next one */
+    slot slots[SLOTS_MAX];
+    uint32_t slots_n;
+    block_list lists[3]; /* that of a component: list_of */
+    uint32_t list_of[3];
+    spk_huffman dc[NUM_HUFF_TBLS], ac[NUM_HUFF_TBLS];
+    _Alignas(32) int16_t coef[CHUNK * SLOTS_MAX * 64];
+};
+
+bool spk_jpeg_baseline_is_fast(void)
+{
+    return spk_jpeg_kernels_vector() != NULL;
+}
+
+spk_status spk_jpeg_baseline_new(spk_jpeg_baseline **out, spk_error *err)
+{
+    size_t size = (sizeof **out + 31) & ~(size_t)31;
+    *out = aligned_alloc(32, size);
+    if (!*out)
+        return spk_error_nomem(err, size);
+    memset(*out, 0, size);
+    return SPK_OK;
+}
+
+void spk_jpeg_baseline_free(spk_jpeg_baseline *d)
+{
+    if (!d)
+        return;
+    spk_jpeg_raster_free(&d->raster);
+    spk_feed_free(&d->feed);
+    free(d);
+}
+
+/* ---- header ---- */
+
+static bool shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s)
+{
+    *s = (spk_jpeg_shape){j->image_width, j->image_height, (uint32_t)j->num_components, 1, 1, SPK_JPEG_GRAY};
+    if (j->jpeg_color_space == JCS_YCbCr)
+        s->colours = SPK_JPEG_YCC;
+    else if (j->jpeg_color_space == JCS_RGB)
+        s->colours = SPK_JPEG_RGB;
+    else if (j->jpeg_color_space != JCS_GRAYSCALE)
+        return false;
+    if (j->data_precision != 8 || j->progressive_mode || j->arith_code || j->CCIR601_sampling ||
+        j->comps_in_scan != j->num_components || j->Ss != 0 || j->Se != 63 || j->Ah != 0 || j->Al != 0 ||
+        j->unread_marker != 0)
+        return false;
+    if (s->components == 1) /* libjpeg reads v_samp_factor rows of blocks at once */
+        return j->comp_info[0].v_samp_factor == 1 && spk_jpeg_shape_known(s);
+    for (int c = 0; c < j->num_components; c++)
+        if (j->cur_comp_info[c] != &j->comp_info[c] ||
+            (c > 0 && (j->comp_info[c].h_samp_factor != 1 || j->comp_info[c].v_samp_factor != 1)))
+            return false;
+    s->h = (uint32_t)j->comp_info[0].h_samp_factor;
+    s->v = (uint32_t)j->comp_info[0].v_samp_factor;
+#if LIBJPEG_TURBO_VERSION_NUMBER < 2001000 /* which upsampled 4:4:0 otherwise */
+    if (s->h == 1 && s->v == 2)
+        return false;
+#endif
+    return spk_jpeg_shape_known(s);
+}
+
+static bool make_huffman(spk_huffman *h, JHUFF_TBL *const tables[NUM_HUFF_TBLS], int which, bool dc)
+{
+    const JHUFF_TBL *t = which >= 0 && which < NUM_HUFF_TBLS ? tables[which] : NULL;
+    return t && spk_huffman_make(h + which, t->bits, t->huffval, dc);
+}
+
+/* Tables and slots of all components; false if libjpeg would complain of one. */
+static bool take_tables(spk_jpeg_baseline *d, const struct jpeg_decompress_struct *j, const spk_jpeg_shape *s)
+{
+    d->slots_n = 0;
+    for (uint32_t c = 0; c < s->components; c++) {
+        const jpeg_component_info *info = &j->comp_info[c];
+        int q = info->quant_tbl_no;
+        const JQUANT_TBL *quant = q >= 0 && q < NUM_QUANT_TBLS ? j->quant_tbl_ptrs[q] : NULL;
+        if (!quant || !make_huffman(d->dc, j->dc_huff_tbl_ptrs, info->dc_tbl_no, true) ||
+            !make_huffman(d->ac, j->ac_huff_tbl_ptrs, info->ac_tbl_no, false))
+            return false;
+        d->list_of[c] = c;
+        for (size_t i = 0; i < 64; i++)
+            d->lists[c].quant[i] = (int16_t)quant->quantval[i]; /* as libjpeg's vectors take it */
+        if (c == 2 && memcmp(d->lists[1].quant, d->lists[2].quant, sizeof d->lists[2].quant) == 0)
+            d->list_of[c] = 1;
+        uint32_t h = c == 0 ? s->h : 1, v = c == 0 ? s->v : 1;
+        for (uint32_t i = 0; i < h * v; i++)
+            d->slots[d->slots_n++] = (slot){d->dc + info->dc_tbl_no, d->ac + info->ac_tbl_no, c, i % h, i / h};
+    }
+    return true;
+}
+
+/* ---- between MCUs ---- */
+
+static bool overrun(const spk_jpeg_baseline *d, const bit_reader *b)
+{
+    return 8 * (size_t)(b->p - d->feed.bytes) > 8 * spk_feed_usable(&d->feed) + b->n % 64;
+}
+
+static bool restart(spk_jpeg_baseline *d, bit_reader *b)
+{
+    if (!d->feed.closed)
+        spk_feed_more(&d->feed, &b->p);
+    size_t used = 8 * (size_t)(b->p - d->feed.bytes) - b->n % 64;
+    if (used + 7 < 8 * d->feed.len || !spk_feed_restart(&d->feed, d->next_restart))
+        return false;
+    *b = (bit_reader){0, d->feed.bytes, 0};
+    memset(d->last_dc, 0, sizeof d->last_dc);
+    d->next_restart = (d->next_restart + 1) % 8;
+    d->to_go = d->interval;
+    return true;
+}
+
+/* Before an MCU: goes past a restart marker, has enough bytes ready. False if the file has come to its end. */
+static bool look_after(spk_jpeg_baseline *d, bit_reader *b)
+{
+    if (overrun(d, b) || (d->to_go == 0 && !restart(d, b)))
+        return false;
+    if (!d->feed.closed && (size_t)(b->p - d->feed.bytes) + SPK_FEED_SLACK > d->feed.len)
+        spk_feed_more(&d->feed, &b->p);
+    d->limit = d->feed.bytes + d->feed.len;
+    if (!d->feed.closed)
+        d->limit -= SPK_FEED_SLACK;
+    return true;
+}
+
+static bool begin_scan(spk_jpeg_baseline *d, const struct jpeg_decompress_struct *j, spk_error *err, spk_status *status)
+{
+    const uint8_t *src = j->src->next_input_byte;
+    *status = spk_feed_begin(&d->feed, src, src + j->src->bytes_in_buffer, err);
+    if (*status < 0)
+        return false;
+    d->bits = (bit_reader){0, d->feed.bytes, 0};
+    d->interval = j->restart_interval;
+    d->to_go = d->interval > 0 ? d->interval : UINT32_MAX;
+    d->next_restart = 0;
+    memset(d->last_dc, 0, sizeof d->last_dc);
+    return look_after(d, &d->bits);
+}
+
+/* ---- blocks ---- */
+
+#define INLINE inline __attribute__((always_inline))
+
+static INLINE uint64_t load_big(const uint8_t *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    v = __builtin_bswap64(v);
+#endif
+    return v;
+}
+
+/* At least 56 bits are in the window then. */
+static INLINE void refill(bit_reader *b)
+{
+    b->window |= load_big(b->p) >> (b->n & 63);
+    b->p += ~b->n >> 3 & 7;
+    b->n |= 56;
+}
+
+/* Refilled by itself if the code is long. */
+static INLINE uint32_t peek(bit_reader *b, const spk_huffman *h)
+{
+    uint32_t e = h->entry[b->window >> (64 - SPK_HUFFMAN_PEEK)];
+    if (__builtin_expect((e & SPK_HUFFMAN_LONG) != 0, 0)) {
+        refill(b);
+        e = spk_huffman_find(h, b->window);
+    }
+    return e;
+}
+
+static INLINE void drop(bit_reader *b, uint32_t e)
+{
+    b->window <<= e & 63;
+    b->n -= e; /* its lower 6 bits count */
+}
+
+/* The number behind a code: T.81, EXTEND. */
+static INLINE int32_t number(const bit_reader *b, uint32_t e)
+{
+    uint64_t w = b->window << (e >> 8 & 63);
+    uint32_t size = e >> 16 & 15, negative = (uint32_t)(w >> 63) - 1; /* 0, or all ones */
+    return (int32_t)((uint32_t)(w >> 1 >> (63 - size)) + (negative << size) - negative);
+}
+
+/* From zigzag to rows; behind it, where the end of a block leads, the place of DC, which is written last. */
+static const uint8_t order[SPK_HUFFMAN_END + 64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
+                                                    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
+                                                    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
+                                                    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
+/* Reads a block; its coefficients go to `out`, which is zero, unless it is not kept. Returns where it ended: at 63,
+ * or SPK_HUFFMAN_END + the last one's place; anything else is a fault. */
+static INLINE uint32_t read_block(bit_reader *b, const slot *s, int32_t *last_dc, int16_t *out, bool keep)
+{
+    uint32_t at = 0;
+    refill(b);
+    uint32_t e = peek(b, s->dc), fault = e >> 24;
+    *last_dc += number(b, e);
+    drop(b, e);
+    fault |= *last_dc != (int16_t)*last_dc;
+    do {
+        refill(b);
+        e = peek(b, s->ac);
+        at += e >> 24;
+        if (keep)
+            out[order[at]] = (int16_t)number(b, e);
+        drop(b, e);
+        if (at >= 63)
+            break;
+        e = peek(b, s->ac);
+        at += e >> 24;
+        if (keep)
+            out[order[at]] = (int16_t)number(b, e);
+        drop(b, e);
+    } while (at < 63);
+    if (keep)
+        out[0] = (int16_t)*last_dc;
+    return fault ? SPK_HUFFMAN_BAD : at;
+}
+
+static INLINE void list_block(spk_jpeg_baseline *d, const slot *s, uint32_t x, const int16_t *coef, bool flat)
+{
+    block_list *l = &d->lists[d->list_of[s->component]];
+    spk_idct_item item = {coef, spk_jpeg_raster_at(&d->raster, s->component, x, s->bx, s->by)};
+    l->full[l->fulls] = item;
+    l->flat[l->flats] = item;
+    l->flats += flat;
+    l->fulls += !flat;
+}
+
+/* Reads `count` MCUs from column x on, at most CHUNK if they are kept. */
+static INLINE bool read_mcus(spk_jpeg_baseline *d, uint32_t x, uint32_t count, bool keep)
+{
+    bit_reader b = d->bits;
+    uint32_t faults = 0;
+    int16_t *coef = d->coef;
+    if (keep)
+        memset(coef, 0, (size_t)count * d->slots_n * 64 * sizeof *coef);
+    for (; count > 0; count--, x++) {
+        if ((b.p > d->limit || d->to_go == 0) && !look_after(d, &b))
+            return false;
+        d->to_go--;
+        for (uint32_t i = 0; i < d->slots_n; i++) {
+            const slot *s = &d->slots[i];
+            uint32_t at = read_block(&b, s, &d->last_dc[s->component], coef, keep);
+            faults |= at - SPK_HUFFMAN_BAD < SPK_HUFFMAN_END - SPK_HUFFMAN_BAD;
+            if (keep) {
+                list_block(d, s, x, coef, at == SPK_HUFFMAN_END);
+                coef += 64;
+            }
+        }
+    }
+    d->bits = b;
+    return !faults;
+}
+
+static bool keep_plain(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
+{
+    return read_mcus(d, x, count, true);
+}
+
+static bool skip_plain(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
+{
+    return read_mcus(d, x, count, false);
+}
+
+#ifdef __x86_64__
+#define BMI __attribute__((target("avx2,bmi,bmi2")))
+#else
+#define BMI
+#endif
+
+BMI static bool keep_bmi(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
+{
+    return read_mcus(d, x, count, true);
+}
+
+BMI static bool skip_bmi(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
+{
+    return read_mcus(d, x, count, false);
+}
+
+/* ---- samples ---- */
+
+/* A block of nothing but DC. */
+static void fill(uint8_t *out, size_t stride, int32_t dc)
+{
+    int32_t v = ((dc + 4) >> 3) + 128;
+    uint64_t row = 0x0101010101010101u * (uint64_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+    for (size_t i = 0; i < 8; i++)
+        memcpy(out + i * stride, &row, 8);
+}
+
+static bool make_samples(spk_jpeg_baseline *d)
+{
+    bool same = true;
+    for (uint32_t c = 0; c < d->raster.shape.components; c++) {
+        block_list *l = &d->lists[c];
+        same = d->raster.kernels->idct(l->full, l->fulls, l->quant, l->stride) && same;
+        for (size_t i = 0; i < l->flats; i++) {
+            int32_t dc = l->flat[i].coef[0] * l->quant[0];
+            fill(l->flat[i].out, l->stride, dc);
+            same = same && dc >= -8192 && dc < 8192; /* beyond, libjpeg-turbo's 16 bits overflow */
+        }
+        l->fulls = l->flats = 0;
+    }
+    return same;
+}
+
+typedef bool (*read_fn)(spk_jpeg_baseline *d, uint32_t x, uint32_t count);
+
+static bool decode(spk_jpeg_baseline *d, read_fn keep, read_fn skip)
+{
+    spk_jpeg_raster *r = &d->raster;
+    for (uint32_t y = 0; y < r->mcu_y1; y++) {
+        uint32_t x0 = y < r->mcu_y0 ? r->mcus_x : r->mcu_x0, x1 = y < r->mcu_y0 ? r->mcus_x : r->mcu_x1;
+        if (!skip(d, 0, x0))
+            return false;
+        for (uint32_t x = x0; x < x1; x += CHUNK)
+            if (!keep(d, x, x1 - x < CHUNK ? x1 - x : CHUNK) || !make_samples(d))
+                return false;
+        if (!skip(d, x1, r->mcus_x - x1) || overrun(d, &d->bits))
+            return false;
+        if (y >= r->mcu_y0)
+            spk_jpeg_raster_emit(r, y);
+    }
+    return true;
+}
+
+spk_status spk_jpeg_baseline_run(spk_jpeg_baseline *d, const struct jpeg_decompress_struct *j,
+                                 const spk_decode_job *job, spk_jpeg_engine engine, uint32_t *rows, spk_error *err)
+{
+    const spk_jpeg_kernels *vector = engine == SPK_JPEG_OWN ? spk_jpeg_kernels_vector() : NULL;
+    spk_jpeg_shape shape;
+    spk_status status;
+    *rows = 0;
+    if (!shape_of(j, &shape) || !take_tables(d, j, &shape))
+        return SPK_OK;
+    d->raster.kernels = vector ? vector : &spk_jpeg_kernels_plain;
+    SPK_TRY(spk_jpeg_raster_begin(&d->raster, &shape, job, err));
+    for (uint32_t c = 0; c < shape.components; c++) {
+        d->lists[c].stride = d->raster.stride[c];
+        d->lists[c].fulls = d->lists[c].flats = 0;
+    }
+    if (begin_scan(d, j, err, &status) && decode(d, vector ? keep_bmi : keep_plain, vector ? skip_bmi : skip_plain))
+        *rows = job->part.h;
+    else if (status == SPK_OK)
+        *rows = d->raster.next_y - job->part.y;
+    return status;
+}

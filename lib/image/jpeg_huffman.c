@@ -1,0 +1,126 @@
+/* Tables are made as in T.81's annex C. Numbers are of at most 11 bits for DC, 10 for AC, as 8-bit samples need. */
+#include "image/jpeg_huffman.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define LOOKAHEAD 64u /* more than libjpeg's */
+
+static bool make_entry(uint8_t symbol, uint32_t length, bool dc, uint32_t *out)
+{
+    uint32_t run = dc ? 0 : symbol >> 4, size = dc ? symbol : symbol & 15u;
+    if (size > (dc ? 11u : 10u) || (!dc && size == 0 && run != 0 && run != 15))
+        return false;
+    uint32_t advance = dc ? 0 : symbol == 0 ? SPK_HUFFMAN_END : run + 1;
+    *out = SPK_HUFFMAN_ENTRY(length + size, length, size, advance);
+    return true;
+}
+
+static bool make(spk_huffman *h)
+{
+    uint32_t code = 0, n = 0;
+    for (size_t i = 0; i < 1u << SPK_HUFFMAN_PEEK; i++)
+        h->entry[i] = SPK_HUFFMAN_LONG;
+    for (uint32_t length = 1; length <= 16; length++) {
+        h->offset[length] = (int32_t)n - (int32_t)code;
+        h->max[length] = -1;
+        for (uint32_t i = 0; i < h->bits[length]; i++, n++, code++) {
+            if (n == 256 || code >= 1u << length || !make_entry(h->values[n], length, h->dc, &h->symbol[n]))
+                return false;
+            h->max[length] = (int32_t)code;
+            for (uint32_t k = 0; length <= SPK_HUFFMAN_PEEK && k < 1u << (SPK_HUFFMAN_PEEK - length); k++)
+                h->entry[(code << (SPK_HUFFMAN_PEEK - length)) + k] = h->symbol[n];
+        }
+        code <<= 1;
+    }
+    return true;
+}
+
+bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t values[256], bool dc)
+{
+    if (h->made && h->dc == dc && memcmp(h->bits + 1, bits + 1, 16) == 0 && memcmp(h->values, values, 256) == 0)
+        return true;
+    memcpy(h->bits, bits, sizeof h->bits);
+    memcpy(h->values, values, sizeof h->values);
+    h->dc = dc;
+    h->made = make(h);
+    return h->made;
+}
+
+uint32_t spk_huffman_find(const spk_huffman *h, uint64_t window)
+{
+    for (uint32_t length = 1; length <= 16; length++) {
+        int32_t code = (int32_t)(window >> (64 - length));
+        if (code <= h->max[length])
+            return h->symbol[code + h->offset[length]];
+    }
+    return SPK_HUFFMAN_ENTRY(0, 0, 0, SPK_HUFFMAN_BAD);
+}
+
+spk_status spk_feed_begin(spk_feed *f, const uint8_t *src, const uint8_t *end, spk_error *err)
+{
+    if (!f->bytes)
+        f->bytes = malloc(SPK_FEED_BYTES + SPK_FEED_SLACK);
+    if (!f->bytes)
+        return spk_error_nomem(err, SPK_FEED_BYTES + SPK_FEED_SLACK);
+    f->src = src;
+    f->end = end;
+    f->len = 0;
+    f->closed = false;
+    return SPK_OK;
+}
+
+void spk_feed_free(spk_feed *f)
+{
+    free(f->bytes);
+}
+
+/* Copies up to and including the next FF byte, whose stuffing it takes away, and no more than the space that is left.
+ */
+static void copy_span(spk_feed *f)
+{
+    size_t left = (size_t)(f->end - f->src), space = SPK_FEED_BYTES - f->len, n = left < space ? left : space;
+    const uint8_t *mark = memchr(f->src, 0xFF, n);
+    if (mark)
+        n = (size_t)(mark - f->src);
+    memcpy(f->bytes + f->len, f->src, n);
+    f->src += n;
+    f->len += n;
+    if (f->src == f->end || (mark && (f->end - f->src == 1 || f->src[1] != 0))) {
+        f->closed = true;
+    } else if (mark) {
+        f->bytes[f->len++] = 0xFF;
+        f->src += 2;
+    }
+}
+
+void spk_feed_more(spk_feed *f, const uint8_t **p)
+{
+    size_t at = (size_t)(*p - f->bytes);
+    if (at > f->len)
+        return; /* what was read is not there: the caller sees it from spk_feed_usable */
+    memmove(f->bytes, *p, f->len - at);
+    f->len -= at;
+    *p = f->bytes;
+    while (!f->closed && f->len < SPK_FEED_BYTES)
+        copy_span(f);
+    memset(f->bytes + f->len, 0, SPK_FEED_SLACK);
+}
+
+bool spk_feed_restart(spk_feed *f, uint32_t n)
+{
+    if (!f->closed || f->end - f->src < 2 || f->src[1] != 0xD0 + n)
+        return false;
+    f->src += 2;
+    f->closed = false;
+    f->len = 0;
+    return true;
+}
+
+size_t spk_feed_usable(const spk_feed *f)
+{
+    bool cut = f->closed && f->end - f->src < 2;
+    return !cut ? f->len : f->len > LOOKAHEAD ? f->len - LOOKAHEAD : 0;
+}

@@ -1,0 +1,59 @@
+/* Private to image/: Huffman codes of baseline JPEG (ITU-T T.81, annexes C and F), and the entropy-coded bytes without
+ * their stuffing. Whatever is out of order is left to libjpeg: nothing here makes an error text. */
+#ifndef SPK_IMAGE_JPEG_HUFFMAN_H
+#define SPK_IMAGE_JPEG_HUFFMAN_H
+
+#include <shardpack/error.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPK_HUFFMAN_PEEK 11 /* bits looked up at once */
+
+/* What a code stands for. bits: of the code and of the number behind it together; code_bits: of the code alone; size:
+ * of the number; advance: 1 + zeros skipped, SPK_HUFFMAN_END for the end of the block, 0 for DC; SPK_HUFFMAN_BAD for no
+ * code at all. */
+#define SPK_HUFFMAN_ENTRY(bits, code_bits, size, advance)                                                              \
+    ((uint32_t)(bits) | (uint32_t)(code_bits) << 8 | (uint32_t)(size) << 16 | (uint32_t)(advance) << 24)
+#define SPK_HUFFMAN_LONG 0x80u /* an entry's first byte has this bit: the code is longer than SPK_HUFFMAN_PEEK */
+#define SPK_HUFFMAN_END 128u
+#define SPK_HUFFMAN_BAD 64u
+#define SPK_HUFFMAN_BITS_MAX 27u /* of a code and its number */
+
+typedef struct spk_huffman {
+    uint32_t entry[1 << SPK_HUFFMAN_PEEK];
+    uint32_t symbol[256];          /* entries in the order of the codes */
+    int32_t max[17];               /* largest code of each length, -1 without */
+    int32_t offset[17];            /* from a code to its place in symbol */
+    uint8_t bits[17], values[256]; /* as given */
+    bool dc, made;
+} spk_huffman;
+
+/* From a DHT segment's contents: bits[1 .. 16] and values, 256 of them. False if it is out of order, or has symbols
+ * that no encoder needs. Costs nothing for the table that is there already. */
+bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t values[256], bool dc);
+
+/* The entry of the code that the upper bits of `window` start with. */
+uint32_t spk_huffman_find(const spk_huffman *h, uint64_t window);
+
+/* Entropy-coded bytes in a window of memory, with SPK_FEED_SLACK zero bytes behind the last one. */
+#define SPK_FEED_SLACK 2048u
+#define SPK_FEED_BYTES (32u << 10)
+typedef struct spk_feed {
+    const uint8_t *src, *end; /* what has not been looked at */
+    uint8_t *bytes;           /* SPK_FEED_BYTES and the slack */
+    size_t len;
+    bool closed; /* no more until the marker, or the end of the file, where src is now */
+} spk_feed;
+
+/* The byte after the last SOS segment, and the end of the file. */
+SPK_CHECK spk_status spk_feed_begin(spk_feed *f, const uint8_t *src, const uint8_t *end, spk_error *err);
+void spk_feed_free(spk_feed *f);
+/* Moves the bytes from *p on to the front and adds more; *p stays at the same byte. */
+void spk_feed_more(spk_feed *f, const uint8_t **p);
+/* Goes past the marker RSTn; false if it is not the one that is next. */
+bool spk_feed_restart(spk_feed *f, uint32_t n);
+/* Bytes that count: all up to a marker. Where the file breaks off, libjpeg complains as soon as it looks ahead. */
+size_t spk_feed_usable(const spk_feed *f);
+
+#endif
