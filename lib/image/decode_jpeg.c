@@ -13,6 +13,7 @@
 #include "image/jpeg_trap.h"
 
 #define ROWS 16u
+#define LEAST 16u /* columns of a crop: a single column of chroma would not be smoothed as in the whole image */
 
 struct spk_jpeg_decode {
     spk_jpeg_trap trap;
@@ -113,6 +114,8 @@ static void enter_part(struct jpeg_decompress_struct *j, const spk_rect *part, J
         return;
     }
     x1 = x1 < j->output_width ? x1 : j->output_width;
+    if (x1 - x0 < LEAST)
+        x0 = x1 > LEAST ? x1 - LEAST : 0;
     if (x0 > 0 || x1 < j->output_width) {
         JDIMENSION width = x1 - x0;
         jpeg_crop_scanline(j, &x0, &width);

@@ -1,0 +1,82 @@
+/* Our baseline JPEG decoder against libjpeg-turbo: the same status, text and pixels, with vectors and without. The
+ * first six bytes choose part and channels, the rest is the file. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "image/decoder.h"
+
+#define PIXELS_MAX (1u << 16)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int ok)
+{
+    if (!ok)
+        abort();
+}
+
+typedef struct rows {
+    uint8_t *p;
+    size_t row, n, cap;
+} rows;
+
+static void keep(void *ctx, const uint8_t *row)
+{
+    rows *out = ctx;
+    must(out->n + out->row <= out->cap);
+    memcpy(out->p + out->n, row, out->row);
+    out->n += out->row;
+}
+
+/* The part that four bytes choose; the whole if the fifth is odd. */
+static spk_rect choose(const uint8_t *head, const spk_decoder_info *info)
+{
+    uint32_t w = info->width, h = info->height;
+    if (head[4] & 1)
+        return (spk_rect){0, 0, w, h};
+    spk_rect r = {head[0] * w / 256, head[1] * h / 256, 1, 1};
+    r.w = 1 + head[2] * (w - 1 - r.x) / 255;
+    r.h = 1 + head[3] * (h - 1 - r.y) / 255;
+    return r;
+}
+
+static spk_status decode(spk_decoder *d, const uint8_t *data, size_t n, spk_jpeg_engine engine, rows *out,
+                         spk_error *err)
+{
+    spk_decoder_info info;
+    spk_error_clear(err);
+    spk_decoder_use(d, engine);
+    spk_status status = spk_decoder_open(d, data + 6, n - 6, PIXELS_MAX, &info, err);
+    if (status < 0)
+        return status;
+    spk_decode_job job = {choose(data, &info), 1, data[5] & 1 ? 1 : 3, keep, out};
+    out->row = (size_t)job.part.w * job.channels;
+    out->cap = out->row * job.part.h;
+    out->p = malloc(out->cap);
+    status = spk_decoder_run(d, &job, err);
+    must(status < 0 || out->n == out->cap);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    spk_decoder *d;
+    spk_error want, err;
+    if (size < 8 || spk_image_sniff(data + 6, size - 6) != SPK_IMAGE_JPEG)
+        return 0;
+    must(spk_decoder_new(&d, &err) == SPK_OK);
+    rows expected = {0};
+    spk_status status = decode(d, data, size, SPK_JPEG_LIBJPEG, &expected, &want);
+    for (int engine = SPK_JPEG_OWN; engine <= SPK_JPEG_PLAIN; engine++) {
+        rows got = {0};
+        must(decode(d, data, size, (spk_jpeg_engine)engine, &got, &err) == status);
+        must(strcmp(err.text, want.text) == 0);
+        if (status == SPK_OK)
+            must(got.n == expected.n && memcmp(got.p, expected.p, got.n) == 0);
+        free(got.p);
+    }
+    free(expected.p);
+    spk_decoder_free(d);
+    return 0;
+}

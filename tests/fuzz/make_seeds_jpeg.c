@@ -1,0 +1,42 @@
+/* Writes the seed files of the fuzz target jpeg: make_seeds_jpeg OUT makes OUT/jpeg/. */
+#include <sys/stat.h>
+
+#include "../unit/jpeg_variants.h"
+
+int main(int argc, char **argv)
+{
+    static const jpeg_variant seeds[] = {
+        {37, 35, JCS_YCbCr, 2, 2, 75, 0, 0, 0, 0, CONTENT_SMOOTH},
+        {37, 21, JCS_YCbCr, 2, 1, 75, 0, 0, 0, 0, CONTENT_SMOOTH},
+        {21, 37, JCS_YCbCr, 1, 2, 75, 0, 0, 0, 0, CONTENT_SMOOTH},
+        {19, 17, JCS_YCbCr, 1, 1, 75, 0, 0, 0, 0, CONTENT_SMOOTH},
+        {18, 11, JCS_RGB, 1, 1, 75, 0, 0, 0, 0, CONTENT_SMOOTH},
+        {33, 25, JCS_GRAYSCALE, 1, 1, 75, 0, 0, 0, 0, CONTENT_SMOOTH},
+        {40, 33, JCS_YCbCr, 2, 2, 60, 1, 0, 2, 0, CONTENT_SMOOTH},
+        {24, 24, JCS_GRAYSCALE, 1, 1, 50, 1, 0, 1, 0, CONTENT_SMOOTH},
+        {20, 20, JCS_YCbCr, 2, 2, 100, 0, 0, 0, 0, CONTENT_NOISE},
+        {34, 18, JCS_YCbCr, 2, 2, 75, 0, 0, 0, 900, CONTENT_EDGES},
+        {64, 64, JCS_YCbCr, 2, 2, 75, 1, 0, 0, 0, CONTENT_FLAT},
+        {16, 16, JCS_YCbCr, 1, 1, 1, 0, 0, 0, 0, CONTENT_SMOOTH},
+    };
+    char path[4096];
+    spk_rng rng = {77, 1, 0};
+    if (argc != 2)
+        return 2;
+    snprintf(path, sizeof path, "%s/jpeg", argv[1]);
+    mkdir(path, 0777);
+    for (unsigned i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+        const unsigned char head[6] = {(unsigned char)(i * 17), (unsigned char)(i * 29),    100, 200,
+                                       (unsigned char)(i % 3),  (unsigned char)(i % 4 == 3)};
+        size_t n;
+        unsigned char *image = encode_variant(&seeds[i], &rng, &n);
+        snprintf(path, sizeof path, "%s/jpeg/jpeg-%u", argv[1], i);
+        FILE *file = fopen(path, "wb");
+        if (!file || fwrite(head, 1, 6, file) != 6 || fwrite(image, 1, n, file) != n || fclose(file) != 0) {
+            perror(path);
+            return 1;
+        }
+        free(image);
+    }
+    return 0;
+}
