@@ -88,6 +88,8 @@ static void copy_span(spk_feed *f)
     memcpy(f->bytes + f->len, f->src, n);
     f->src += n;
     f->len += n;
+    while (mark && f->end - f->src > 1 && f->src[1] == 0xFF) /* fill bytes */
+        f->src++;
     if (f->src == f->end || (mark && (f->end - f->src == 1 || f->src[1] != 0))) {
         f->closed = true;
     } else if (mark) {

@@ -125,12 +125,13 @@ static void wide_row(spk_jpeg_raster *r, uint32_t y, uint32_t mcu_y, const uint8
     uint32_t n = chroma_width(r), from = r->job.part.x / 2 - r->mcu_x0 * 8, v = r->shape.v;
     for (uint32_t c = 0; c < 2; c++) {
         const uint8_t *near = plane_row(r, c + 1, y / v, 8 * mcu_y);
+        uint16_t *sums = r->wide[c];
         if (v == 2)
-            r->kernels->sum(r->wide[c], near, plane_row(r, c + 1, beside(r, y), 8 * mcu_y), n);
+            r->kernels->sum(sums, near, plane_row(r, c + 1, beside(r, y), 8 * mcu_y), n);
         else
-            r->kernels->copy(r->wide[c], near, n);
-        r->wide[c][-1] = r->wide[c][0];
-        r->wide[c][n] = r->wide[c][n - 1];
+            r->kernels->copy(sums, near, n);
+        *(sums - 1) = sums[0];
+        sums[n] = sums[n - 1];
     }
     spk_jpeg_widening w = v == 2 ? (spk_jpeg_widening){8, 7, 4} : (spk_jpeg_widening){1, 2, 2};
     size_t pixels = r->job.part.w + r->job.part.x % 2;

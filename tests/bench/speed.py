@@ -1,10 +1,11 @@
 """Packing, verifying and reading photographs, against the tools that do part of the same."""
 import os
 import shlex
+import statistics
 
 from inputs import remove, shard_paths
 from measure import BenchError, Contender, say
-from report import ratio_line
+from report import Line, ratio_line
 
 
 def pack_command(bench, source, target, *options):
@@ -38,11 +39,9 @@ def measure_pack(bench):
 
 def measure_decode(bench):
     """pack --check decode against libjpeg-turbo alone, as images per second."""
-    source, target, listing = bench.corpus.folder, bench.path("packed"), bench.path("list")
+    source, target = bench.corpus.folder, bench.path("packed")
     bench.corpus.warm()
-    with open(listing, "wb") as file:
-        root = os.fsencode(source)
-        file.write(b"".join(os.path.join(root, path) + b"\0" for path in bench.corpus.paths))
+    listing = write_list(bench, bench.corpus.paths)
     decoder = [bench.helper("jpeg_decode"), str(bench.jobs), listing]
 
     first = bench.machine.run(decoder).json()
@@ -59,6 +58,34 @@ def measure_decode(bench):
     ], bench.rounds, "images/s")
     remove(target)
     return [ratio_line("decode", "pack --check decode / libjpeg-turbo alone", pack, decode, "images/s", at_least=0.9)]
+
+
+def write_list(bench, paths):
+    """A file with these paths of the corpus, each ended by a NUL byte."""
+    listing, root = bench.path("list"), os.fsencode(bench.corpus.folder)
+    with open(listing, "wb") as file:
+        file.write(b"".join(os.path.join(root, path) + b"\0" for path in paths))
+    return listing
+
+
+JPEG_IMAGES = 800    # enough for every kind of file in the corpus
+
+
+def measure_jpeg(bench):
+    """Our JPEG decoder against libjpeg-turbo, image by image in turn, on one core, in CPU time."""
+    paths = bench.corpus.paths
+    listing = write_list(bench, paths[::max(1, len(paths) // JPEG_IMAGES)])
+    run = bench.machine.run(pinned(bench, [bench.helper("jpeg_engines"), str(bench.rounds), listing]))
+    result = run.json()
+    lines = []
+    for name, what, target in (("whole", "whole images", 1.25), ("crop", "random crops", 1.2)):
+        ratios = [libjpeg / ours for ours, libjpeg in result[name]]
+        ours, libjpeg = (statistics.median(pair[i] for pair in result[name]) / result["images"] * 1e6 for i in (0, 1))
+        detail = (f"{ours:.0f} against {libjpeg:.0f} us of CPU time; ratios {min(ratios):.3g} to {max(ratios):.3g}; "
+                  f"{result['own']} of {result['images']} images without libjpeg")
+        lines.append(Line("jpeg", f"libjpeg-turbo / our JPEG decoder, {what}", statistics.median(ratios), "x", False,
+                          target, detail, run.foreign, {"cpu_seconds": result[name]}))
+    return lines
 
 
 def pinned(bench, command):

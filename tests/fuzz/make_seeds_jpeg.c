@@ -18,6 +18,7 @@ int main(int argc, char **argv)
         {34, 18, JCS_YCbCr, 2, 2, 75, 0, 0, 0, 900, CONTENT_EDGES},
         {64, 64, JCS_YCbCr, 2, 2, 75, 1, 0, 0, 0, CONTENT_FLAT},
         {16, 16, JCS_YCbCr, 1, 1, 1, 0, 0, 0, 0, CONTENT_SMOOTH},
+        {16, 64, JCS_YCbCr, 1, 1, 90, 0, 0, 0, 0, CONTENT_SMOOTH},
     };
     char path[4096];
     spk_rng rng = {77, 1, 0};
@@ -30,6 +31,8 @@ int main(int argc, char **argv)
                                        (unsigned char)(i % 3),  (unsigned char)(i % 4 == 3)};
         size_t n;
         unsigned char *image = encode_variant(&seeds[i], &rng, &n);
+        if (i + 1 == sizeof seeds / sizeof *seeds) /* fill bytes where a marker should be */
+            memset(image + n - 40, 0xFF, 40);
         snprintf(path, sizeof path, "%s/jpeg/jpeg-%u", argv[1], i);
         FILE *file = fopen(path, "wb");
         if (!file || fwrite(head, 1, 6, file) != 6 || fwrite(image, 1, n, file) != n || fclose(file) != 0) {

@@ -356,14 +356,16 @@ START_TEST(damage)
         if (i % 2)
             r = (spk_rect){pick(0, v.width - 1), pick(0, v.height - 1), 1, 1};
         size_t at = i % 4 ? pick((uint32_t)n / 2, (uint32_t)n - 2) : pick(2, (uint32_t)n - 2);
-        if (i % 5 == 0)
+        if (i % 6 == 0)
             n = at;
-        else if (i % 5 == 1)
+        else if (i % 6 == 1)
             memmove(p + at, p + at + 1, --n - at);
-        else if (i % 5 == 2)
+        else if (i % 6 == 2)
             p[at] = (unsigned char)pick(0, 255);
-        else if (i % 5 == 3)
+        else if (i % 6 == 3)
             p[at] = 0xFF;
+        else if (i % 6 == 4) /* fill bytes and no marker */
+            memset(p + at, 0xFF, n - at);
         else
             p[at] ^= (unsigned char)(1u << pick(0, 7));
         unsigned char *exact = malloc(n);
