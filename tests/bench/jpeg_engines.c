@@ -91,7 +91,7 @@ static double decode(spk_decoder *d, const struct file *file, const spk_rect *pa
     spk_decoder_use(d, engine);
     if (spk_decoder_open(d, file->data, file->size, 0, info, &err) < 0)
         return -1;
-    spk_decode_job job = {{0, 0, info->width, info->height}, 1, 3, on_row, &sum};
+    spk_decode_job job = {{0, 0, info->width, info->height}, 1, 3, on_row, &sum, false};
     if (part)
         job.part = *part;
     return spk_decoder_run(d, &job, &err) < 0 ? -1 : cpu_now() - start;

@@ -50,7 +50,7 @@ static spk_status decode(spk_decoder *d, const uint8_t *data, size_t n, spk_jpeg
     spk_status status = spk_decoder_open(d, data + 6, n - 6, PIXELS_MAX, &info, err);
     if (status < 0)
         return status;
-    spk_decode_job job = {choose(data, &info), 1, data[5] & 1 ? 1 : 3, keep, out};
+    spk_decode_job job = {choose(data, &info), 1, data[5] & 1 ? 1 : 3, keep, out, false};
     out->row = (size_t)job.part.w * job.channels;
     out->cap = out->row * job.part.h;
     out->p = malloc(out->cap);

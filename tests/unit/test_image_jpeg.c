@@ -145,7 +145,7 @@ static spk_status decode(const void *data, size_t n, const spk_rect *part, uint3
     spk_decoder_use(decoder, engine);
     spk_status status = spk_decoder_open(decoder, data, n, 1u << 22, &info, &err);
     if (status == SPK_OK) {
-        spk_decode_job job = {{0, 0, info.width, info.height}, 1, channels, keep, out};
+        spk_decode_job job = {{0, 0, info.width, info.height}, 1, channels, keep, out, false};
         if (part)
             job.part = *part;
         out->row = (size_t)job.part.w * channels;
