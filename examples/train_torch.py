@@ -106,7 +106,7 @@ def train_all(args, model, optimizer, train, val, rank):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", help="folder with the datasets train and val")
-    parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--epochs", type=int, default=15)
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--chunk", type=int, default=16, help="divides the batch size of a process: reads the least")
     parser.add_argument("--size", type=int, default=64, help="of the images, in pixels")
