@@ -102,6 +102,8 @@ void spk_net_free(spk_net *net)
         free_mirror(&net->mirrors[i]);
     spk_s3_free(net->s3);
     spk_cache_close(net->cache);
+    for (size_t i = 0; i < net->spare_n; i++)
+        free(net->spare[i].data);
     free(net->own_shared);
     free(net->cache_dir);
     free(net->ca_file);

@@ -22,6 +22,7 @@
 #include "io/url.h"
 
 #define SPK_NET_IDLE_MAX 32u
+#define SPK_NET_SPARE_MAX 16u
 #define SPK_NET_PER_HOST 16L /* connections */
 #define SPK_REPLY_BODY 1024u /* bytes kept of an error's body */
 
@@ -61,6 +62,11 @@ struct spk_net {
     uint64_t hedges, requests; /* of this process, for the share of hedges */
     uint32_t explored;
     uint64_t random;
+    struct {
+        uint8_t *data;
+        size_t cap;
+    } spare[SPK_NET_SPARE_MAX]; /* buffers of windows that are done: fresh pages would cost as much as the copy */
+    size_t spare_n, spare_bytes;
     uint64_t events; /* counts bytes that came and requests that ended */
 };
 
@@ -142,6 +148,7 @@ struct spk_window {
     spk_ask ask;
     uint64_t from, to;
     uint8_t *data;
+    size_t room; /* of data */
     size_t cap, have;
     spk_transfer main, hedge;
     bool main_on, hedge_on;

@@ -15,6 +15,8 @@
 #define STALL_MOST (15 * SECOND) /* a request without a byte for so long is given up */
 #define HEDGE_SHARE 10u          /* at most one request in so many is a hedge, after the first few */
 #define HEDGE_FREE 8u
+#define SPARE_LEAST ((size_t)128 << 10)
+#define SPARE_MOST ((size_t)32 << 20)
 #define LOOK_AGAIN (50 * MS)
 
 static void list_add(spk_window *w)
@@ -40,6 +42,32 @@ static void list_remove(spk_window *w)
     w->list_in = NULL;
 }
 
+static uint8_t *take_buffer(spk_net *net, size_t n, size_t *cap)
+{
+    for (size_t i = 0; i < net->spare_n; i++) {
+        uint8_t *data = net->spare[i].data;
+        *cap = net->spare[i].cap;
+        if (*cap < n || *cap / 2 > n)
+            continue;
+        net->spare_bytes -= *cap;
+        net->spare[i] = net->spare[--net->spare_n];
+        return data;
+    }
+    *cap = n;
+    return malloc(n);
+}
+
+static void keep_buffer(spk_net *net, uint8_t *data, size_t cap)
+{
+    if (data && cap >= SPARE_LEAST && net->spare_n < SPK_NET_SPARE_MAX && net->spare_bytes + cap <= SPARE_MOST) {
+        net->spare[net->spare_n].data = data;
+        net->spare[net->spare_n++].cap = cap;
+        net->spare_bytes += cap;
+    } else {
+        free(data);
+    }
+}
+
 spk_status spk_window_new(spk_window **out, spk_object *o, spk_ask ask, uint64_t from, uint64_t to, size_t cap,
                           spk_error *err)
 {
@@ -48,7 +76,8 @@ spk_status spk_window_new(spk_window **out, spk_object *o, spk_ask ask, uint64_t
     size_t room = ask == SPK_ASK_RANGE ? (size_t)(to - from) : ask == SPK_ASK_END ? cap : 0;
     if (!w)
         return spk_error_nomem(err, sizeof *w);
-    w->data = room ? malloc(room) : NULL;
+    if (room)
+        w->data = take_buffer(o->net, room, &w->room);
     if (room && !w->data) {
         free(w);
         return spk_error_nomem(err, room);
@@ -89,7 +118,7 @@ void spk_window_free(spk_window *w)
     list_remove(w);
     if (!w->done && w->unit != SPK_NO_UNIT && w->object->on_done)
         w->object->on_done(w->object, w);
-    free(w->data);
+    keep_buffer(w->object->net, w->data, w->room);
     free(w);
 }
 

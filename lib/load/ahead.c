@@ -35,6 +35,8 @@ struct spk_ahead {
     lane_state **lanes; /* NULL: not this worker's, or not yet */
     size_t lanes_n;
     uint64_t lane_bytes;
+    /* In stored order: frames below this one of this shard are announced; output at which the last batch began. */
+    uint64_t told_shard, told_frame, begun_at;
     uint64_t hint;
     uint64_t ticked_ns;
 };
@@ -46,6 +48,7 @@ spk_status spk_ahead_new(spk_ahead **out, spk_shard_cache *cache, const spk_load
         return spk_error_nomem(err, sizeof **out);
     (*out)->cache = cache;
     (*out)->spec = spec;
+    (*out)->told_shard = UINT64_MAX;
     return SPK_OK;
 }
 
@@ -56,6 +59,9 @@ void spk_ahead_reset(spk_ahead *a)
     free(a->lanes);
     a->lanes = NULL;
     a->lanes_n = 0;
+    a->lane_bytes = 0;
+    a->told_shard = UINT64_MAX;
+    a->begun_at = 0;
     a->hint = 0;
 }
 
@@ -68,9 +74,14 @@ void spk_ahead_free(spk_ahead *a)
 
 static spk_status make_lanes(spk_ahead *a, const spk_plan *plan, spk_error *err)
 {
-    if (a->lanes_n == plan->lanes)
+    if (a->lanes_n == plan->lanes && a->lane_bytes > 0)
         return SPK_OK;
     spk_ahead_reset(a);
+    if (plan->lanes == 0) { /* in stored order: one reader */
+        a->lane_bytes = 2 * LANE_MOST;
+        spk_net_set_ahead(spk_shard_cache_net(a->cache), a->lane_bytes);
+        return SPK_OK;
+    }
     a->lanes = calloc((size_t)plan->lanes, sizeof *a->lanes);
     if (!a->lanes)
         return spk_error_nomem(err, (size_t)plan->lanes * sizeof *a->lanes);
@@ -93,10 +104,17 @@ static spk_status announce(spk_ahead *a, uint64_t first, uint64_t n, bool frames
         uint64_t left = spk_shard_cache_samples(a->cache, number) - within, k = n < left ? n : left;
         if (frames) {
             SPK_TRY(spk_shard_cache_get(a->cache, number, &shard, err));
-            spk_shard_frame_range(shard, spk_shard_frame_of(shard, within), &from, &bytes, &content);
-            spk_shard_frame_range(shard, spk_shard_frame_of(shard, within + k - 1), &to, &bytes, &content);
-            spk_source_ahead(spk_shard_source(shard), from, to + bytes);
-            *sum += to + bytes - from;
+            uint64_t first_frame = spk_shard_frame_of(shard, within), last = spk_shard_frame_of(shard, within + k - 1);
+            if (a->lanes_n == 0 && a->told_shard == number && first_frame < a->told_frame)
+                first_frame = a->told_frame;
+            if (first_frame <= last) {
+                spk_shard_frame_range(shard, first_frame, &from, &bytes, &content);
+                spk_shard_frame_range(shard, last, &to, &bytes, &content);
+                spk_source_ahead(spk_shard_source(shard), from, to + bytes);
+                *sum += to + bytes - from;
+                a->told_shard = number;
+                a->told_frame = last + 1;
+            }
         } else {
             spk_shard_cache_expect(a->cache, number);
         }
@@ -219,6 +237,11 @@ spk_status spk_ahead_begin(spk_ahead *a, const spk_plan *plan, const spk_task *t
     if (!spk_shard_cache_net(a->cache))
         return SPK_OK;
     SPK_TRY(make_lanes(a, plan, err));
+    if (n > 0 && !plan->spec.shuffle) {
+        if (tasks[0].output < a->begun_at) /* a jump backwards */
+            a->told_shard = UINT64_MAX;
+        a->begun_at = tasks[0].output;
+    }
     SPK_TRY(announce_all(a, plan, tasks, n, false, row, err));
     return announce_all(a, plan, tasks, n, true, row, err);
 }
