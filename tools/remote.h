@@ -27,7 +27,7 @@ spk_dataset_options remote_options(const remote_values *v);
      .def = "SHARDPACK_CACHE_DIR, or none", .complete = COMPLETE_FOLDER,                                               \
      .help = "Keep what was read there, for all processes of this machine."},                                          \
     {.name = "cache-limit", .kind = OPT_SIZE, .arg = "SIZE", .offset = offsetof(type, remote.cache_limit),             \
-     .def = "SHARDPACK_CACHE_LIMIT, or 90 % of what is free", .min = 1 << 20,                                          \
+     .def = "SHARDPACK_CACHE_LIMIT, or 90 % of what is free",                                                          \
      .help = "The cache never takes more; what was not used for longest goes first."},                                 \
     {.name = "deadline", .kind = OPT_DOUBLE, .arg = "SECONDS", .offset = offsetof(type, remote.deadline),              \
      .def = "SHARDPACK_DEADLINE, or 60", .max = 1000000,                                                               \

@@ -35,6 +35,18 @@ static spk_status parse_bytes(const char *text, uint64_t *out, spk_error *err)
     return SPK_OK;
 }
 
+/* Workers start later, perhaps from another folder: the path is made absolute. */
+static spk_status open_cache(spk_net *net, spk_error *err)
+{
+    SPK_TRY(spk_cache_open(&net->cache, net->cache_dir, net->cache_limit, net->shared, err));
+    char *path = realpath(net->cache_dir, NULL);
+    if (!path)
+        return spk_error_nomem(err, 4096);
+    free(net->cache_dir);
+    net->cache_dir = path;
+    return SPK_OK;
+}
+
 static spk_status set_options(spk_net *net, const spk_net_options *o, spk_error *err)
 {
     const char *given = secure_getenv("SHARDPACK_DEADLINE"), *folder = secure_getenv("SHARDPACK_CACHE_DIR");
@@ -62,7 +74,7 @@ static spk_status set_options(spk_net *net, const spk_net_options *o, spk_error 
             return spk_error_nomem(err, sizeof *net->own_shared);
         net->shared = net->own_shared;
     }
-    return net->cache_dir ? spk_cache_open(&net->cache, net->cache_dir, net->cache_limit, net->shared, err) : SPK_OK;
+    return net->cache_dir ? open_cache(net, err) : SPK_OK;
 }
 
 spk_status spk_net_new(spk_net **out, const spk_net_options *options, spk_error *err)

@@ -9,6 +9,9 @@
 #include "plan/plan.h"
 
 #define SPK_AHEAD_BYTES ((uint64_t)64 << 20) /* fetched ahead by a worker, for all of its lanes */
+/* For its memory: a request in flight for each lane (io/stream.c), and buffers kept (io/window.c). */
+#define SPK_AHEAD_WINDOW ((uint64_t)2 << 20)
+#define SPK_AHEAD_SPARE ((uint64_t)32 << 20)
 
 typedef struct spk_ahead spk_ahead;
 

@@ -1,0 +1,1 @@
+shardpack cache --help
