@@ -269,6 +269,6 @@ uint64_t spk_engine_memory(const spk_load_spec *spec, uint64_t lanes, double sam
     double used = (double)(lanes < spec->samples ? lanes : spec->samples);   /* a lane without samples holds none */
     double items = (double)lanes * (buffer < share ? buffer : share) + used; /* each lane has a spare one */
     double held =
-        items * (1.125 * sample_bytes + 512) + used * 1.25 * frame_bytes; /* with what fitting blocks leaves */
+        items * (1.22 * sample_bytes + 512) + used * 1.25 * frame_bytes; /* with what the heap loses between blocks */
     return FIXED_MEMORY + (uint64_t)held;
 }

@@ -9,6 +9,7 @@ from speed import shell
 
 WORKERS, BATCH = 2, 256
 FLOAT = ("type=float32", "layout=nchw")
+EPOCHS = "epochs=3"    # gaps included
 
 
 def program(bench, name):
@@ -66,9 +67,9 @@ def measure_load(bench):
     bare = [program(bench, "bare_decode"), bench.dataset(), f"threads={WORKERS}"]
     rows = first_rows(bench)
     ours, ceiling, floats, batch, raw = bench.machine.interleave([
-        Contender("uint8", loader(bench, "epochs"), None, key("rate")),
+        Contender("uint8", loader(bench, "epochs", EPOCHS), None, key("rate_all")),
         Contender("bare loop", bare, None, bare_rate),
-        Contender("float32", loader(bench, "epochs", *FLOAT), None, key("rate")),
+        Contender("float32", loader(bench, "epochs", EPOCHS, *FLOAT), None, key("rate_all")),
         Contender("first batch, bare", shell([*bare, "rows=1"], "<", [rows]), None, key("seconds")),
         Contender("raw GB/s", loader(bench, "epochs", *raw_options(bench)), None,
                   lambda run: answer(run)["byte_rate_all"] / 1e9),
@@ -115,7 +116,7 @@ def memory_limit(bench, estimate):
 def measure_worker_memory(bench):
     """Private memory of a worker; and what is left after many epochs broken off."""
     say("  memory of workers, epochs broken off")
-    kept = bench.machine.run(loader(bench, "memory", "epochs=1"))
+    kept = bench.machine.run(loader(bench, "memory", EPOCHS))
     broken = bench.machine.run(loader(bench, "breaks", "epochs=50"))
     worker, estimate = answer(kept)["worker"], answer(kept)["estimate"]
     limit = memory_limit(bench, estimate)

@@ -358,9 +358,17 @@ static void print_state(const char *name, const struct state *s)
            s->descriptors, s->workers);
 }
 
+/* A whole epoch first, after which the shuffle buffers have their full size. */
 static spk_status measure_breaks(struct bench *b)
 {
     struct state halves[2] = {{0}};
+    spk_batch *whole = NULL;
+    for (uint64_t i = 0; i < spk_loader_length(b->loader); i++) {
+        spk_status status = next_batch(b, &whole);
+        if (status)
+            return status;
+        spk_batch_release(whole);
+    }
     for (uint64_t epoch = 0; epoch < options[EPOCHS].value; epoch++) {
         spk_status status = spk_loader_set_epoch(b->loader, (uint32_t)epoch, &b->err);
         for (int i = 0; !status && i < 3; i++) {
