@@ -201,7 +201,7 @@ static spk_status check_run(const spk_engine *e, const spk_run_packet *run, spk_
 static void look_ahead(spk_engine *e, const spk_run_packet *run, bool tails_are_there)
 {
     uint64_t step = (uint64_t)e->spec->batch_size * e->spec->world_size, first = run->batch.first;
-    uint32_t batches = tails_are_there || !e->plan->spec.shuffle ? 1 : e->plan->spec.groups;
+    uint32_t batches = e->plan->spec.shuffle ? e->plan->spec.groups : 1;
     if (!spk_shard_cache_net(e->reader.cache))
         return;
     for (uint32_t i = 0; i < batches && i < LOOK_AHEAD_MAX; i++) {
@@ -235,9 +235,11 @@ static spk_status run_batch(spk_engine *e, const spk_run_packet *run, spk_done_p
     fill.arena = e->spec->has_arena ? spk_slot_arena(e->base, e->spec, run->slot) : NULL;
     SPK_TRY(spk_ahead_begin(e->ahead, e->plan, e->tasks, n, &done->row, &done->error));
     look_ahead(e, run, false);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         SPK_TRY(run_task(e, &fill, &e->tasks[i], &done->row, &done->error));
-    look_ahead(e, run, true);
+        if (i == 0) /* by now those tails have come */
+            look_ahead(e, run, true);
+    }
     done->row = fill.substituted_row;
     return SPK_OK;
 }
