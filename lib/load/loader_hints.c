@@ -110,9 +110,9 @@ void spk_loader_need(const spk_load_spec *spec, const spk_dataset *dataset, cons
     double frame = stat.frames > 0 ? (double)stat.tar_bytes / (double)stat.frames : 0;
     out->worker_bytes = spk_engine_memory(spec, share.most, mean_sample(&stat), frame);
     if (dataset->net) /* what is fetched ahead, and buffers kept for it */
-        out->worker_bytes += SPK_AHEAD_SPARE + (share.most * SPK_AHEAD_WINDOW > SPK_AHEAD_BYTES
-                                                    ? share.most * SPK_AHEAD_WINDOW
-                                                    : SPK_AHEAD_BYTES);
+        out->worker_bytes +=
+            SPK_AHEAD_SPARE +
+            (share.most * SPK_AHEAD_WINDOW > SPK_AHEAD_BYTES ? share.most * SPK_AHEAD_WINDOW : SPK_AHEAD_BYTES);
 }
 
 spk_status spk_loader_estimate_memory(const spk_dataset *dataset, const spk_loader_options *options,
