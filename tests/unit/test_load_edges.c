@@ -248,7 +248,7 @@ static bool have_small_shm(void)
 {
     if (unshare(CLONE_NEWNS) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0)
         return false;
-    return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+    return mount("none", "/", "", MS_REC | MS_PRIVATE, "") == 0 &&
            mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=1m") == 0;
 }
 

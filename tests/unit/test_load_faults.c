@@ -412,7 +412,8 @@ static Suite *suite(void)
     TCase *t = tcase_create("faults");
     tcase_add_checked_fixture(t, load_setup, load_teardown);
     tcase_set_timeout(t, 120);
-    tcase_add_test(t, a_worker_that_cannot_start);
+    if (!check_valgrind())
+        tcase_add_test(t, a_worker_that_cannot_start);
     tcase_add_test(t, killed_workers_are_replaced);
     tcase_add_test(t, killed_workers_with_sigchld_ignored);
     tcase_add_test(t, a_batch_that_kills_its_worker);
@@ -422,7 +423,8 @@ static Suite *suite(void)
     tcase_add_test(t, a_worker_that_talks_nonsense);
     tcase_add_test(t, a_killed_trainer_leaves_nothing);
     tcase_add_test(t, a_forked_child_does_no_harm);
-    tcase_add_test(t, few_descriptors);
+    if (!check_valgrind())
+        tcase_add_test(t, few_descriptors);
     suite_add_tcase(s, t);
     return s;
 }

@@ -352,14 +352,16 @@ static Suite *suite(void)
     tcase_set_timeout(t, 240);
     tcase_add_test(t, waiting_takes_as_long_as_it_says);
     tcase_add_test(t, a_storm_of_signals);
-    tcase_add_test(t, workers_that_cannot_be_started_again);
+    if (!check_valgrind())
+        tcase_add_test(t, workers_that_cannot_be_started_again);
     tcase_add_test(t, killed_while_starting);
     tcase_add_test(t, a_stopped_worker_goes_with_its_trainer);
     tcase_add_test(t, a_thread_that_opens_and_ends);
     tcase_add_test(t, closing_with_a_child_that_holds_all);
     tcase_add_test(t, standard_descriptors_closed);
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
-    tcase_add_test(t, tight_address_space);
+    if (!check_valgrind())
+        tcase_add_test(t, tight_address_space);
 #endif
     tcase_add_test(t, no_hint_where_lanes_are_even);
     suite_add_tcase(s, t);
