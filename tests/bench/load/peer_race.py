@@ -43,21 +43,23 @@ class Race:
         return folder
 
     def best_workers(self, peer, output):
-        """The worker count with which the peer is fastest in one run each; None, with the reason noted, if it fails."""
+        """The worker count with which the peer is fastest in one run each; None, with the reason noted, if all fail."""
         if self.bench.quick:
             counts = (2,)
         elif output == "raw":
             counts = (0, 1, 2, 4) if peer in PROCESSES else (1,)
         else:
             counts = (1, 2, 4) if peer == "torchvision" else (2, 4)
-        rates = {}
+        rates, reason = {}, ""
         for count in counts:
             try:
                 rates[count] = answer(self.bench.machine.run(self.run_command(peer, count, output)))["rate"]
             except (BenchError, ValueError, IndexError, KeyError) as problem:
-                self.missing[peer] = str(problem)
-                say(f"  {peer}: left out: {problem}")
-                return None
+                reason = str(problem)
+                say(f"  {peer} with {count} workers: left out: {reason}")
+        if not rates:
+            self.missing[peer] = reason
+            return None
         best = max(rates, key=rates.get)
         say(f"  {peer}, {output}: best with {best} workers of "
             + ", ".join(f"{count}: {number_text(rate)}" for count, rate in rates.items()))
