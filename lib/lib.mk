@@ -1,6 +1,6 @@
 # The library: static and shared. Every .c file of a layer's folder belongs to it.
 
-LIB_LAYERS := base io plan image shard dataset pack load
+LIB_LAYERS := base io plan coef image shard dataset pack load
 # Programs of their own among them.
 LIB_MAINS := lib/load/worker_main.c
 LIB_SRC := $(filter-out $(LIB_MAINS),$(sort $(foreach d,$(LIB_LAYERS),$(wildcard lib/$(d)/*.c))))

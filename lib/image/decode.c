@@ -9,7 +9,9 @@
 
 struct spk_decoder {
     spk_jpeg_decode *jpeg; /* made when the first such image comes */
+    spk_stored_decode *stored;
     spk_png_decode *png;
+    bool is_stored; /* the image that is open */
     spk_jpeg_engine engine;
     spk_decoder_info info; /* of the image that is open; kind NONE: none is */
 };
@@ -25,6 +27,7 @@ void spk_decoder_free(spk_decoder *d)
     if (!d)
         return;
     spk_jpeg_decode_free(d->jpeg);
+    spk_stored_decode_free(d->stored);
     spk_png_decode_free(d->png);
     free(d);
 }
@@ -41,6 +44,11 @@ bool spk_decoder_did_own(const spk_decoder *d)
 
 static spk_status open_kind(spk_decoder *d, spk_image_kind kind, const spk_image_job *job, spk_error *err)
 {
+    if (d->is_stored) {
+        if (!d->stored)
+            SPK_TRY(spk_stored_decode_new(&d->stored, err));
+        return spk_stored_decode_open(d->stored, job, &d->info, err);
+    }
     if (kind == SPK_IMAGE_JPEG) {
         if (!d->jpeg)
             SPK_TRY(spk_jpeg_decode_new(&d->jpeg, err));
@@ -62,11 +70,13 @@ spk_status spk_decoder_open(spk_decoder *d, const void *data, size_t n, uint64_t
                             spk_error *err)
 {
     spk_image_job job = {data, n, true, max_pixels > 0 ? max_pixels : SPK_IMAGE_PIXELS_DEFAULT};
-    spk_image_kind kind = n > 0 ? spk_image_sniff(data, n) : SPK_IMAGE_NONE;
+    d->is_stored = spk_stored_sniff(data, n);
+    spk_image_kind kind = d->is_stored ? SPK_IMAGE_JPEG : n > 0 ? spk_image_sniff(data, n) : SPK_IMAGE_NONE;
     d->info = (spk_decoder_info){0};
     SPK_TRY(open_kind(d, kind, &job, err));
     d->info.kind = kind;
-    d->info.orientation = spk_exif_orientation(kind, data, n);
+    if (!d->is_stored)
+        d->info.orientation = spk_exif_orientation(kind, data, n);
     *out = d->info;
     return SPK_OK;
 }
@@ -98,6 +108,8 @@ spk_status spk_decoder_run(spk_decoder *d, const spk_decode_job *job, spk_error 
     SPK_TRY(check_job(&d->info, job, err));
     spk_image_kind kind = d->info.kind;
     d->info.kind = SPK_IMAGE_NONE;
+    if (d->is_stored)
+        return spk_stored_decode_run(d->stored, job, d->engine, err);
     return kind == SPK_IMAGE_JPEG ? spk_jpeg_decode_run(d->jpeg, job, d->engine, err)
                                   : spk_png_decode_run(d->png, job, err);
 }

@@ -21,6 +21,16 @@ SPK_CHECK spk_status spk_jpeg_decode_run(spk_jpeg_decode *d, const spk_decode_jo
                                          spk_error *err);
 bool spk_jpeg_decode_did_own(const spk_jpeg_decode *d);
 
+/* A JPEG stored as coefficients (coef/coef.h). */
+typedef struct spk_stored_decode spk_stored_decode;
+bool spk_stored_sniff(const void *data, size_t n);
+SPK_CHECK spk_status spk_stored_decode_new(spk_stored_decode **out, spk_error *err);
+void spk_stored_decode_free(spk_stored_decode *d);
+SPK_CHECK spk_status spk_stored_decode_open(spk_stored_decode *d, const spk_image_job *image, spk_decoder_info *out,
+                                            spk_error *err);
+SPK_CHECK spk_status spk_stored_decode_run(spk_stored_decode *d, const spk_decode_job *job, spk_jpeg_engine engine,
+                                           spk_error *err);
+
 typedef struct spk_png_decode spk_png_decode;
 SPK_CHECK spk_status spk_png_decode_new(spk_png_decode **out, spk_error *err);
 void spk_png_decode_free(spk_png_decode *d);

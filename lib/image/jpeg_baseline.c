@@ -79,7 +79,7 @@ void spk_jpeg_baseline_free(spk_jpeg_baseline *d)
 
 /* ---- header ---- */
 
-static bool shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s)
+bool spk_jpeg_shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s)
 {
     *s = (spk_jpeg_shape){j->image_width, j->image_height, (uint32_t)j->num_components, 1, 1, SPK_JPEG_GRAY};
     if (j->jpeg_color_space == JCS_YCbCr)
@@ -107,6 +107,15 @@ static bool shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s)
     return spk_jpeg_shape_known(s);
 }
 
+bool spk_jpeg_quant_of(const struct jpeg_decompress_struct *j, uint32_t component, int16_t quant[64])
+{
+    int q = j->comp_info[component].quant_tbl_no;
+    const JQUANT_TBL *t = q >= 0 && q < NUM_QUANT_TBLS ? j->quant_tbl_ptrs[q] : NULL;
+    for (size_t i = 0; i < 64 && t; i++)
+        quant[i] = (int16_t)t->quantval[i]; /* as libjpeg's vectors take it */
+    return t != NULL;
+}
+
 static bool make_huffman(spk_huffman *h, JHUFF_TBL *const tables[NUM_HUFF_TBLS], int which, bool dc)
 {
     const JHUFF_TBL *t = which >= 0 && which < NUM_HUFF_TBLS ? tables[which] : NULL;
@@ -119,14 +128,11 @@ static bool take_tables(spk_jpeg_baseline *d, const struct jpeg_decompress_struc
     d->slots_n = 0;
     for (uint32_t c = 0; c < s->components; c++) {
         const jpeg_component_info *info = &j->comp_info[c];
-        int q = info->quant_tbl_no;
-        const JQUANT_TBL *quant = q >= 0 && q < NUM_QUANT_TBLS ? j->quant_tbl_ptrs[q] : NULL;
-        if (!quant || !make_huffman(d->dc, j->dc_huff_tbl_ptrs, info->dc_tbl_no, true) ||
+        if (!spk_jpeg_quant_of(j, c, d->lists[c].quant) ||
+            !make_huffman(d->dc, j->dc_huff_tbl_ptrs, info->dc_tbl_no, true) ||
             !make_huffman(d->ac, j->ac_huff_tbl_ptrs, info->ac_tbl_no, false))
             return false;
         d->list_of[c] = c;
-        for (size_t i = 0; i < 64; i++)
-            d->lists[c].quant[i] = (int16_t)quant->quantval[i]; /* as libjpeg's vectors take it */
         if (c == 2 && memcmp(d->lists[1].quant, d->lists[2].quant, sizeof d->lists[2].quant) == 0)
             d->list_of[c] = 1;
         uint32_t h = c == 0 ? s->h : 1, v = c == 0 ? s->v : 1;
@@ -331,15 +337,6 @@ BMI static bool skip_bmi(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
 
 /* ---- samples ---- */
 
-/* A block of nothing but DC. */
-static void fill(uint8_t *out, size_t stride, int32_t dc)
-{
-    int32_t v = ((dc + 4) >> 3) + 128;
-    uint64_t row = 0x0101010101010101u * (uint64_t)(v < 0 ? 0 : v > 255 ? 255 : v);
-    for (size_t i = 0; i < 8; i++)
-        memcpy(out + i * stride, &row, 8);
-}
-
 static bool make_samples(spk_jpeg_baseline *d)
 {
     bool same = true;
@@ -348,8 +345,7 @@ static bool make_samples(spk_jpeg_baseline *d)
         same = d->raster.kernels->idct(l->full, l->fulls, l->quant, l->stride) && same;
         for (size_t i = 0; i < l->flats; i++) {
             int32_t dc = l->flat[i].coef[0] * l->quant[0];
-            fill(l->flat[i].out, l->stride, dc);
-            same = same && dc >= -8192 && dc < 8192; /* beyond, libjpeg-turbo's 16 bits overflow */
+            same = spk_jpeg_raster_fill(l->flat[i].out, l->stride, dc) && same;
         }
         l->fulls = l->flats = 0;
     }
@@ -383,7 +379,7 @@ spk_status spk_jpeg_baseline_run(spk_jpeg_baseline *d, const struct jpeg_decompr
     spk_jpeg_shape shape;
     spk_status status;
     *rows = 0;
-    if (!shape_of(j, &shape) || !take_tables(d, j, &shape))
+    if (!spk_jpeg_shape_of(j, &shape) || !take_tables(d, j, &shape))
         return SPK_OK;
     d->raster.kernels = vector ? vector : &spk_jpeg_kernels_plain;
     SPK_TRY(spk_jpeg_raster_begin(&d->raster, &shape, job, err));

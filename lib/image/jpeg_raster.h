@@ -3,6 +3,8 @@
 #ifndef SPK_IMAGE_JPEG_RASTER_H
 #define SPK_IMAGE_JPEG_RASTER_H
 
+#include <string.h>
+
 #include "image/decode.h"
 #include "image/jpeg_kernels.h"
 
@@ -51,6 +53,16 @@ static inline uint8_t *spk_jpeg_raster_at(const spk_jpeg_raster *r, uint32_t com
 {
     uint32_t h = component == 0 ? r->shape.h : 1;
     return r->plane[component] + (r->kept + 8 * by) * r->stride[component] + 8 * ((size_t)(x - r->mcu_x0) * h + bx);
+}
+
+/* A block of nothing but DC, dequantised. False for numbers on which versions of libjpeg-turbo disagree. */
+static inline bool spk_jpeg_raster_fill(uint8_t *out, size_t stride, int32_t dc)
+{
+    int32_t v = ((dc + 4) >> 3) + 128;
+    uint64_t row = 0x0101010101010101u * (uint64_t)(v < 0 ? 0 : v > 255 ? 255 : v);
+    for (size_t i = 0; i < 8; i++)
+        memcpy(out + i * stride, &row, 8);
+    return dc >= -8192 && dc < 8192;
 }
 
 #endif

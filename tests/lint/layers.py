@@ -11,15 +11,16 @@ BELOW = {
     "base": [],
     "io": ["base"],
     "plan": ["base"],
-    "image": ["base"],
-    "shard": ["io", "base"],
+    "coef": ["base"],
+    "image": ["coef", "base"],
+    "shard": ["coef", "io", "base"],
     "dataset": ["shard", "io", "base"],
-    "pack": ["dataset", "shard", "plan", "image", "io", "base"],
-    "load": ["dataset", "shard", "plan", "image", "io", "base"],
+    "pack": ["dataset", "shard", "plan", "image", "coef", "io", "base"],
+    "load": ["dataset", "shard", "plan", "image", "coef", "io", "base"],
 }
 # Third-party headers and the only files that may include them.
 CONFINED = [
-    (r"zstd\w*\.h|zdict\.h", r"lib/shard/frame\w*\.c"),
+    (r"zstd\w*\.h|zdict\.h", r"lib/shard/frame\w*\.c|lib/coef/pack\.c"),
     (r"archive\w*\.h", r"lib/pack/archive\.c"),
     (r"jpeglib\.h|jerror\.h|jmorecfg\.h|turbojpeg\.h|png\.h", r"lib/image/.*|examples/.*"),
     (r"curl/.*", r"lib/io/.*"),

@@ -1,0 +1,75 @@
+/* Private to coef/: an open blob. open.c fills it, expand*.c read from it. */
+#ifndef SPK_COEF_BLOB_H
+#define SPK_COEF_BLOB_H
+
+#include "coef/coef.h"
+#include "coef/layout.h"
+#include "coef/pack.h"
+
+#define SPK_COEF_SLACK 64u /* bytes readable behind every stream */
+
+/* Where reading stands in the streams of a class. */
+typedef struct spk_coef_class {
+    const uint8_t *mask; /* next byte of its first plane */
+    size_t plane;        /* distance of its planes */
+    const int8_t *level[SPK_COEF_BANDS];
+    const uint8_t *escape;
+} spk_coef_class;
+
+/* Where reading stands in the streams of luma or chroma. */
+typedef struct spk_coef_kind {
+    const int8_t *dc_high;
+    const uint8_t *dc_low, *dc_escape, *classes;
+    spk_coef_class of[SPK_COEF_CLASSES];
+} spk_coef_kind;
+
+/* Tables of the vectors. */
+typedef struct spk_coef_tables {
+    uint64_t spread[256];    /* by mask: for each of 8 places which level it has, 0x80 without */
+    uint8_t order[4][4][16]; /* bytes of part j of a block by rows from part i in zigzag order, 0x80: not from it */
+    uint8_t count[256];      /* bits in a mask */
+} spk_coef_tables;
+
+/* Blocks of one class: n of them, numbers in `blocks`, to coef; DC from dc, by number. */
+typedef void (*spk_coef_expand_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, const uint32_t *blocks,
+                                   uint32_t n, int16_t *coef, const int16_t *dc);
+/* n blocks are gone past. */
+typedef void (*spk_coef_skip_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, size_t n);
+/* Levels of nibbles and `lows` lower bits: n of them, and up to 31 more of no meaning. */
+typedef void (*spk_coef_unpack_fn)(int8_t *out, const uint8_t *nibbles, const uint8_t *low, uint32_t lows, size_t n);
+
+typedef struct spk_coef_kernels {
+    spk_coef_expand_fn expand;
+    spk_coef_skip_fn skip;
+    spk_coef_unpack_fn unpack;
+    size_t (*escapes)(const int8_t *p, size_t n); /* bytes that are SPK_COEF_ESCAPE */
+    size_t (*bits)(const uint8_t *p, size_t n);   /* bits that are set */
+} spk_coef_kernels;
+extern const spk_coef_kernels spk_coef_kernels_plain;
+const spk_coef_kernels *spk_coef_kernels_vector(void); /* NULL without */
+
+struct spk_coef_reader {
+    spk_coef_header header;
+    spk_buf content, jpeg_header, levels;
+    const uint8_t *tail;
+    size_t tail_n;
+    uint8_t padding;
+    spk_coef_kind start[2], at[2]; /* at the first row of MCUs; where reading stands */
+    int16_t above[3];              /* DC of the first block of the row of blocks before */
+    const spk_coef_kernels *kernels;
+    spk_coef_tables tables;
+    spk_coef_packer *packer;
+    uint32_t *lists;    /* of one row of MCUs: five lists of its blocks */
+    int16_t *dc, *coef; /* of one row of MCUs, for restoring */
+    size_t lists_cap, dc_cap, coef_cap;
+};
+
+void spk_coef_tables_make(spk_coef_tables *t);
+
+/* The int16 of an escape. */
+static inline int16_t spk_coef_escape(const uint8_t *p)
+{
+    return (int16_t)(uint16_t)((uint32_t)p[0] | (uint32_t)p[1] << 8);
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* zstd as a container of Huffman codes: matches as short as they come here only cost, so hardly any are looked for;
+ * where the blocks are cut matters most. One part a block at first, then the pair of neighbours that gains most is
+ * joined until none gains. */
+#include "coef/pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/error.h"
+
+#define PARTS_MAX 128u
+#define LOGS 4096u
+#define BLOCK_COST 200 /* bytes of size that decoding one block more is worth */
+
+typedef struct part {
+    size_t begin, end;
+    uint32_t counts[256];
+    int64_t cost; /* in 1/16 bytes */
+    int64_t gain; /* of joining it with the next one */
+} part;
+
+struct spk_coef_packer {
+    ZSTD_CCtx *in;
+    ZSTD_DCtx *out;
+    uint32_t logs[LOGS]; /* log2(i) in 1/4096 */
+    part parts[PARTS_MAX];
+};
+
+/* log2 of an integer by squaring: 12 bits behind the point, rounded down. */
+static uint32_t log2_of(uint32_t v)
+{
+    uint32_t whole = 31 - (uint32_t)__builtin_clz(v), fraction = 0;
+    uint64_t x = (uint64_t)v << (31 - whole); /* 1 to 2, times 2^31 */
+    for (int i = 0; i < 12; i++) {
+        x = x * x >> 31;
+        fraction = fraction << 1 | (uint32_t)(x >> 32);
+        x >>= x >> 32;
+    }
+    return whole << 12 | fraction;
+}
+
+spk_status spk_coef_packer_new(spk_coef_packer **out, spk_error *err)
+{
+    spk_coef_packer *p = calloc(1, sizeof *p);
+    if (!p)
+        return spk_error_nomem(err, sizeof *p);
+    for (uint32_t i = 1; i < LOGS; i++)
+        p->logs[i] = log2_of(i);
+    *out = p;
+    return SPK_OK;
+}
+
+void spk_coef_packer_free(spk_coef_packer *p)
+{
+    if (!p)
+        return;
+    ZSTD_freeCCtx(p->in);
+    ZSTD_freeDCtx(p->out);
+    free(p);
+}
+
+static uint64_t log_of(const spk_coef_packer *p, uint32_t v)
+{
+    uint32_t shift = v < LOGS ? 0 : 20 - (uint32_t)__builtin_clz(v);
+    return p->logs[v >> shift] + (shift << 12);
+}
+
+uint64_t spk_coef_entropy(const spk_coef_packer *p, const uint32_t counts[256])
+{
+    uint64_t all = 0, sum = 0;
+    for (size_t i = 0; i < 256; i++)
+        all += counts[i];
+    for (size_t i = 0; i < 256; i++)
+        sum += counts[i] > 0 ? counts[i] * log_of(p, counts[i]) : 0;
+    return all > 0 ? all * log_of(p, (uint32_t)all) - sum : 0;
+}
+
+/* Bytes of a block, in sixteenths: its symbols, at least a bit each, and the code; or as they are. */
+static int64_t block_cost(const spk_coef_packer *p, const uint32_t counts[256])
+{
+    uint64_t all = 0;
+    int64_t kinds = 0;
+    for (size_t i = 0; i < 256; i++) {
+        all += counts[i];
+        kinds += counts[i] > 0;
+    }
+    if (kinds <= 1)
+        return 4 * 16;
+    int64_t coded = (int64_t)(spk_coef_entropy(p, counts) / 2048 * 253 / 250), least = (int64_t)all * 2;
+    coded = (coded > least ? coded : least) + 20 * 16 + kinds * 10;
+    int64_t plain = ((int64_t)all + 3) * 16;
+    return coded < plain ? coded : plain;
+}
+
+static void set_gain(const spk_coef_packer *p, part *a, const part *b)
+{
+    uint32_t sum[256];
+    for (size_t i = 0; i < 256; i++)
+        sum[i] = a->counts[i] + b->counts[i];
+    a->gain = a->cost + b->cost + BLOCK_COST * 16 - block_cost(p, sum);
+}
+
+static size_t cut(spk_coef_packer *p, const uint8_t *data, const size_t *borders, size_t n)
+{
+    part *parts = p->parts;
+    memset(parts, 0, n * sizeof *parts);
+    for (size_t k = 0; k < n; k++) {
+        parts[k].begin = k == 0 ? 0 : borders[k - 1];
+        parts[k].end = borders[k];
+        for (size_t i = parts[k].begin; i < parts[k].end; i++)
+            parts[k].counts[data[i]]++;
+        parts[k].cost = block_cost(p, parts[k].counts);
+    }
+    for (size_t k = 0; k + 1 < n; k++)
+        set_gain(p, &parts[k], &parts[k + 1]);
+    for (;;) {
+        size_t best = n;
+        for (size_t k = 0; k + 1 < n; k++)
+            if (parts[k].gain > 0 && (best == n || parts[k].gain > parts[best].gain))
+                best = k;
+        if (best == n)
+            return n;
+        part *a = &parts[best];
+        for (size_t i = 0; i < 256; i++)
+            a->counts[i] += a[1].counts[i];
+        a->end = a[1].end;
+        a->cost = block_cost(p, a->counts);
+        memmove(a + 1, a + 2, (n - best - 2) * sizeof *a);
+        n--;
+        if (best + 1 < n)
+            set_gain(p, a, a + 1);
+        if (best > 0)
+            set_gain(p, a - 1, a);
+    }
+}
+
+static spk_status set_up(spk_coef_packer *p, size_t content, spk_error *err)
+{
+    static const struct {
+        ZSTD_cParameter name;
+        int value;
+    } set[] = {{ZSTD_c_compressionLevel, 1}, {ZSTD_c_strategy, ZSTD_fast}, {ZSTD_c_minMatch, 7},
+               {ZSTD_c_hashLog, 6},          {ZSTD_c_chainLog, 6},         {ZSTD_c_windowLog, 17},
+               {ZSTD_c_contentSizeFlag, 1},  {ZSTD_c_checksumFlag, 0},     {ZSTD_c_dictIDFlag, 0}};
+    if (!p->in && !(p->in = ZSTD_createCCtx()))
+        return spk_error_nomem(err, sizeof *p);
+    size_t r = ZSTD_CCtx_reset(p->in, ZSTD_reset_session_and_parameters);
+    for (size_t i = 0; i < sizeof set / sizeof *set && !ZSTD_isError(r); i++)
+        r = ZSTD_CCtx_setParameter(p->in, set[i].name, set[i].value);
+    if (!ZSTD_isError(r))
+        r = ZSTD_CCtx_setPledgedSrcSize(p->in, content);
+    return ZSTD_isError(r) ? spk_error_set(err, SPK_E_INVALID, "zstd: %s", ZSTD_getErrorName(r)) : SPK_OK;
+}
+
+spk_status spk_coef_pack(spk_coef_packer *p, const uint8_t *data, const size_t *borders, size_t n, spk_buf *out,
+                         spk_error *err)
+{
+    if (n > PARTS_MAX)
+        return spk_error_set(err, SPK_E_INVALID, "%zu parts", n);
+    size_t content = borders[n - 1];
+    n = cut(p, data, borders, n);
+    SPK_TRY(set_up(p, content, err));
+    SPK_TRY(spk_buf_reserve(out, ZSTD_compressBound(content) + 16 * n + 64, err));
+    ZSTD_outBuffer to = {out->data + out->len, out->cap - out->len, 0};
+    for (size_t k = 0; k < n; k++) {
+        ZSTD_inBuffer from = {data + p->parts[k].begin, p->parts[k].end - p->parts[k].begin, 0};
+        size_t left = ZSTD_compressStream2(p->in, &to, &from, k + 1 == n ? ZSTD_e_end : ZSTD_e_flush);
+        if (left != 0)
+            return spk_error_set(err, SPK_E_INVALID, "zstd: %s",
+                                 ZSTD_isError(left) ? ZSTD_getErrorName(left) : "more bytes than its bound");
+    }
+    out->len += to.pos;
+    return SPK_OK;
+}
+
+spk_status spk_coef_unpack(spk_coef_packer *p, const void *blob, size_t n, size_t most, size_t slack, spk_buf *out,
+                           spk_error *err)
+{
+    unsigned long long content = ZSTD_getFrameContentSize(blob, n);
+    if (content == ZSTD_CONTENTSIZE_ERROR || content == ZSTD_CONTENTSIZE_UNKNOWN ||
+        ZSTD_findFrameCompressedSize(blob, n) != n)
+        return spk_error_set(err, SPK_E_FORMAT, "%zu bytes are not one zstd frame with its content's size", n);
+    if (content > most)
+        return spk_error_set(err, SPK_E_LIMIT, "content of %llu bytes in %zu", content, n);
+    if (!p->out && !(p->out = ZSTD_createDCtx()))
+        return spk_error_nomem(err, sizeof *p);
+    out->len = 0;
+    SPK_TRY(spk_buf_reserve(out, (size_t)content + slack, err));
+    size_t r = ZSTD_decompressDCtx(p->out, out->data, (size_t)content, blob, n);
+    if (ZSTD_isError(r) || r != content)
+        return spk_error_set(err, SPK_E_FORMAT, "zstd: %s", ZSTD_isError(r) ? ZSTD_getErrorName(r) : "too few bytes");
+    memset(out->data + content, 0, slack);
+    out->len = (size_t)content;
+    return SPK_OK;
+}

@@ -1,0 +1,190 @@
+/* The file anew: header, the coefficients in the file's own Huffman codes (ITU-T T.81, annex F.1.2), tail. */
+#include <string.h>
+
+#include "base/error.h"
+#include "coef/blob.h"
+
+/* Longest entropy-coded block: 64 codes of 16 bits with 16 bits behind each, all stuffed. */
+#define BLOCK_BYTES_MAX 512u
+
+typedef struct codes {
+    uint16_t code[256];
+    uint8_t size[256]; /* 0: none */
+} codes;
+
+typedef struct bit_writer {
+    uint8_t *p;
+    uint64_t bits; /* the lower n */
+    uint32_t n;
+} bit_writer;
+
+static bool make_codes(codes *k, const spk_coef_huffman *h)
+{
+    uint32_t code = 0, n = 0;
+    memset(k, 0, sizeof *k);
+    for (uint32_t length = 1; length <= 16; length++, code <<= 1)
+        for (uint32_t i = 0; i < h->bits[length]; i++, code++, n++) {
+            if (code >= 1u << length || k->size[h->values[n]] != 0)
+                return false;
+            k->code[h->values[n]] = (uint16_t)code;
+            k->size[h->values[n]] = (uint8_t)length;
+        }
+    return true;
+}
+
+static void put_byte(bit_writer *b, uint8_t byte)
+{
+    *b->p++ = byte;
+    if (byte == 0xFF)
+        *b->p++ = 0;
+}
+
+/* At most 32 bits. */
+static void put_bits(bit_writer *b, uint32_t bits, uint32_t n)
+{
+    b->bits = b->bits << n | bits;
+    b->n += n;
+    while (b->n >= 8) {
+        b->n -= 8;
+        put_byte(b, (uint8_t)(b->bits >> b->n));
+    }
+}
+
+/* Fills the last byte. */
+static void end_bits(bit_writer *b, uint8_t padding)
+{
+    uint32_t left = (8 - b->n % 8) % 8;
+    put_bits(b, padding ? (1u << left) - 1 : 0, left);
+}
+
+/* A code and the number behind it; false if there is no code. */
+static bool put_number(bit_writer *b, const codes *k, uint32_t run, int32_t v)
+{
+    uint32_t size = v == 0 ? 0 : 32 - (uint32_t)__builtin_clz((uint32_t)(v < 0 ? -v : v));
+    uint32_t symbol = run << 4 | size;
+    if (size > 15 || k->size[symbol] == 0)
+        return false;
+    uint32_t bits = (uint32_t)(v < 0 ? v - 1 : v) & ((1u << size) - 1);
+    put_bits(b, (uint32_t)k->code[symbol] << size | bits, k->size[symbol] + size);
+    return true;
+}
+
+/* Of the coefficients by rows, which are not zero, in zigzag order. */
+static uint64_t places_of(const int16_t *block)
+{
+    uint64_t places = 0;
+    for (uint32_t i = 0; i < 64; i++)
+        places |= (uint64_t)(block[spk_coef_zigzag[i]] != 0) << i;
+    return places;
+}
+
+static bool put_block(bit_writer *b, const codes *dc, const codes *ac, const int16_t *block, int32_t *last_dc)
+{
+    int32_t d = block[0] - *last_dc;
+    uint64_t left = places_of(block) & ~(uint64_t)1;
+    uint32_t at = 0;
+    bool good = put_number(b, dc, 0, d);
+    *last_dc = block[0];
+    while (left != 0 && good) {
+        uint32_t next = (uint32_t)__builtin_ctzll(left), run = next - at - 1;
+        for (; run > 15 && good; run -= 16)
+            if ((good = ac->size[0xF0] > 0))
+                put_bits(b, ac->code[0xF0], ac->size[0xF0]);
+        good = good && put_number(b, ac, run, block[spk_coef_zigzag[next]]);
+        at = next;
+        left &= left - 1;
+    }
+    if (at < 63 && good && (good = ac->size[0] > 0))
+        put_bits(b, ac->code[0], ac->size[0]);
+    return good;
+}
+
+typedef struct restoring {
+    spk_coef_reader *r;
+    codes dc[3], ac[3];
+    int32_t last_dc[3];
+    size_t begin[3]; /* of each component in a row of MCUs, in blocks */
+    uint32_t to_go, next_restart;
+    bit_writer out;
+} restoring;
+
+static void restart(restoring *s)
+{
+    end_bits(&s->out, s->r->padding);
+    *s->out.p++ = 0xFF;
+    *s->out.p++ = (uint8_t)(0xD0 + s->next_restart);
+    s->next_restart = (s->next_restart + 1) % 8;
+    s->to_go = s->r->header.interval;
+    memset(s->last_dc, 0, sizeof s->last_dc);
+}
+
+static bool put_mcu(restoring *s, uint32_t x)
+{
+    const spk_coef_header *h = &s->r->header;
+    if (h->interval > 0 && s->to_go == 0)
+        restart(s);
+    s->to_go--;
+    for (uint32_t c = 0; c < h->components; c++) {
+        const spk_coef_component *k = &h->component[c];
+        for (uint32_t i = 0; i < k->h * k->v; i++) {
+            size_t at = s->begin[c] + (size_t)(i / k->h) * h->mcus_x * k->h + (size_t)x * k->h + i % k->h;
+            if (!put_block(&s->out, &s->dc[c], &s->ac[c], s->r->coef + 64 * at, &s->last_dc[c]))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void read_row(restoring *s)
+{
+    spk_coef_lists lists;
+    spk_coef_reader *r = s->r;
+    for (uint32_t c = 0; c < r->header.components; c++) {
+        int16_t *coef = r->coef + 64 * s->begin[c];
+        spk_coef_row(r, c, 0, r->header.mcus_x, coef, r->dc, &lists);
+        for (uint32_t i = 0; i < lists.n[0]; i++) {
+            memset(coef + 64 * (size_t)lists.blocks[0][i], 0, 64 * sizeof *coef);
+            coef[64 * (size_t)lists.blocks[0][i]] = r->dc[lists.blocks[0][i]];
+        }
+    }
+}
+
+static spk_status put_scan(restoring *s, spk_buf *out, spk_error *err)
+{
+    const spk_coef_header *h = &s->r->header;
+    for (uint32_t y = 0; y < h->mcus_y; y++) {
+        read_row(s);
+        for (uint32_t x = 0; x < h->mcus_x; x++) {
+            SPK_TRY(spk_buf_reserve(out, 6 * BLOCK_BYTES_MAX + 16, err));
+            s->out.p = out->data + out->len;
+            if (!put_mcu(s, x))
+                return spk_error_set(err, SPK_E_FORMAT, "a coefficient for which there is no Huffman code");
+            out->len = (size_t)(s->out.p - out->data);
+        }
+    }
+    SPK_TRY(spk_buf_reserve(out, 16, err));
+    s->out.p = out->data + out->len;
+    end_bits(&s->out, s->r->padding);
+    out->len = (size_t)(s->out.p - out->data);
+    return SPK_OK;
+}
+
+spk_status spk_coef_restore(spk_coef_reader *r, spk_buf *out, spk_error *err)
+{
+    const spk_coef_header *h = &r->header;
+    restoring s = {.r = r, .to_go = h->interval};
+    size_t blocks = 0;
+    for (uint32_t c = 0; c < h->components; c++) {
+        const spk_coef_component *k = &h->component[c];
+        if (!make_codes(&s.dc[c], &h->dc[k->dc]) || !make_codes(&s.ac[c], &h->ac[k->ac]))
+            return spk_error_set(err, SPK_E_FORMAT, "Huffman codes that cannot be");
+        s.begin[c] = blocks;
+        blocks += (size_t)h->mcus_x * k->h * k->v;
+    }
+    SPK_TRY(spk_grow(&r->coef, &r->coef_cap, blocks * 64, sizeof *r->coef, err));
+    SPK_TRY(spk_grow(&r->dc, &r->dc_cap, (size_t)h->mcus_x * 4, sizeof *r->dc, err));
+    SPK_TRY(spk_coef_begin(r, true, err));
+    SPK_TRY(spk_buf_append(out, r->jpeg_header.data, r->jpeg_header.len, err));
+    SPK_TRY(put_scan(&s, out, err));
+    return r->tail_n > 0 ? spk_buf_append(out, r->tail, r->tail_n, err) : SPK_OK;
+}
