@@ -88,6 +88,8 @@ static int check_values(const opts *o)
         return cli_usage("pack", "--frames=single and --frame-size or --frame-samples exclude each other");
     if (v->check == SPK_CHECK_NONE && opts_given(o, "on-bad"))
         return cli_usage("pack", "--check=none and --on-bad exclude each other: without a check no file is bad");
+    if (v->frames == FRAMES_SINGLE && v->jpeg == SPK_JPEG_FAST)
+        return cli_usage("pack", "--frames=single and --jpeg=fast exclude each other");
     if (v->prefix && v->prefix[strspn(v->prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
         return cli_usage("pack", "--prefix %s: only the characters A-Z a-z 0-9 _ are possible", v->prefix);
     if (v->prefix && strlen(v->prefix) > PACK_NAME_MAX)
@@ -120,6 +122,7 @@ static void fill(spk_pack_options *p, const opts *o)
     p->on_bad = (spk_on_bad)v->on_bad;
     p->labels = (spk_labels)v->labels;
     p->stem = (spk_stem)v->stem;
+    p->jpeg = (spk_jpeg_mode)v->jpeg;
     p->follow_symlinks = v->follow_symlinks;
     p->force = v->force;
     p->dry_run = v->dry_run;

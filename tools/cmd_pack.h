@@ -16,7 +16,7 @@ typedef struct pack_values {
     const char *prefix, *list, *split;
     opts_list include, exclude;
     uint64_t limit, max_pixels;
-    int check, on_bad, labels, stem;
+    int check, on_bad, labels, stem, jpeg;
     int follow_symlinks, force, dry_run;
     int json, quiet, verbose;
 } pack_values;

@@ -10,6 +10,7 @@ static const char *const frames_words[] = {"many", "single", NULL};
 static const char *const check_words[] = {"decode", "header", "none", NULL}; /* as spk_check */
 static const char *const bad_words[] = {"fail", "skip", "keep", NULL};       /* as spk_on_bad */
 static const char *const label_words[] = {"auto", "folders", "none", NULL};  /* as spk_labels */
+static const char *const jpeg_words[] = {"keep", "fast", NULL};              /* as spk_jpeg_mode */
 static const char *const stem_words[] = {"last", "first", NULL};             /* as spk_stem */
 
 #define AT(member) .offset = offsetof(pack_values, member)
@@ -79,6 +80,16 @@ const opt pack_options[] = {
      .def = "fail",
      .values = bad_words,
      .help = "What happens with a sample that has a bad image. All are listed in DST/bad-files.tsv."},
+    {.name = "jpeg",
+     .kind = OPT_ENUM,
+     .arg = "HOW",
+     AT(jpeg),
+     .def = "keep",
+     .values = jpeg_words,
+     .help = "How JPEG files are stored: as they are, or fast: baseline ones as their coefficients, which takes less "
+             "room and decodes more than twice as fast, to the same pixels. All commands and readers of shardpack give "
+             "the files back byte for byte; to other tools they are blobs. Each is tried at once; what does not come "
+             "back exactly stays as it is."},
     {.name = "max-pixels",
      .kind = OPT_U64,
      .arg = "N",

@@ -37,6 +37,11 @@ static int print_json(const pack_job *job, const spk_pack_result *r)
         {"other_skipped", r->other_skipped},
         {"excluded", r->excluded},
         {"excluded_folders", r->excluded_folders},
+        {"jpeg_fast", r->jpeg_fast},
+        {"jpeg_other", r->jpeg_other},
+        {"jpeg_damaged", r->jpeg_damaged},
+        {"jpeg_unequal", r->jpeg_unequal},
+        {"jpeg_no_gain", r->jpeg_no_gain},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         out_json_count(o, counts[i].name, counts[i].n);
@@ -147,6 +152,30 @@ static void print_bytes(const pack_job *job, const spk_pack_result *r)
     putchar('\n');
 }
 
+/* How the JPEG images are stored, and why some are as they were. */
+static void print_jpeg(const spk_pack_result *r)
+{
+    const struct {
+        uint64_t n;
+        const char *why;
+    } kept[] = {{r->jpeg_other, "not baseline in one scan"},
+                {r->jpeg_damaged, "damaged"},
+                {r->jpeg_unequal, "not restored exactly"},
+                {r->jpeg_no_gain, "not smaller"}};
+    line t;
+    uint64_t others = r->jpeg_other + r->jpeg_damaged + r->jpeg_unequal + r->jpeg_no_gain;
+    const char *sep = ": ";
+    printf("  %s stored as coefficients", out_plural(t.a, sizeof t.a, r->jpeg_fast, "JPEG", NULL));
+    if (others)
+        printf(", %s as they are", out_count(t.a, sizeof t.a, others));
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (kept[i].n) {
+            printf("%s%s %s", sep, out_count(t.a, sizeof t.a, kept[i].n), kept[i].why);
+            sep = ", ";
+        }
+    putchar('\n');
+}
+
 static void print_where(const pack_job *job)
 {
     if (job->values->dry_run)
@@ -179,6 +208,8 @@ int pack_report(const pack_job *job, const spk_pack_result *r)
     print_head(job, r);
     print_bytes(job, r);
     print_skipped(r);
+    if (job->values->jpeg == SPK_JPEG_FAST && !job->values->dry_run)
+        print_jpeg(r);
     if (r->bad)
         print_bad(job, r);
     print_where(job);

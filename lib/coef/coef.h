@@ -1,13 +1,13 @@
-/* The stored encoding `jpeg-coefficients`: a baseline JPEG's quantised coefficients in an order that vectors read and
+/* The stored encoding `jpeg_coefficients`: a baseline JPEG's quantised coefficients in an order that vectors read and
  * zstd compresses well, and all that is needed to make the file anew, byte for byte.
- * Format: format-spec/jpeg-coefficients.md. No pixels here, no I/O, no statics. */
+ * Format: format-spec/jpeg_coefficients.md. No pixels here, no I/O, no statics. */
 #ifndef SPK_COEF_COEF_H
 #define SPK_COEF_COEF_H
 
 #include "base/buf.h"
 #include "coef/header.h"
 
-#define SPK_COEF_NAME "jpeg-coefficients"
+#define SPK_COEF_NAME "jpeg_coefficients"
 
 /* Coefficients of a component: blocks row by row, MCUs complete, each block 64 numbers by rows. */
 typedef struct spk_coef_plane {

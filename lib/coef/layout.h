@@ -1,4 +1,4 @@
-/* Private to coef/: where the streams of a blob are (format-spec/jpeg-coefficients.md, section 4). */
+/* Private to coef/: where the streams of a blob are (format-spec/jpeg_coefficients.md, section 4). */
 #ifndef SPK_COEF_LAYOUT_H
 #define SPK_COEF_LAYOUT_H
 

@@ -1,4 +1,4 @@
-/* JPEG stored as coefficients (format-spec/jpeg-coefficients.md) to rows: what decode_jpeg.c gives for the file itself.
+/* JPEG stored as coefficients (format-spec/jpeg_coefficients.md) to rows: what decode_jpeg.c gives for the file itself.
  * Blocks come by class, so that those of nothing but DC need no inverse transform; rows of MCUs above the part are gone
  * past in bulk, blocks beside it too, those below are never reached. At 1/2 and less the file is restored and libjpeg
  * decodes it. */

@@ -104,8 +104,6 @@ static uint8_t padding_of(const uint8_t *data, size_t end)
 
 static spk_status make_blob(spk_transcoder *t, const uint8_t *data, size_t n, spk_buf *out, spk_error *err)
 {
-    if (!spk_coef_header_parse(&t->header, data, n))
-        return keep_as_it_is(err, "no baseline JPEG in one scan of 1 or 3 usual components");
     spk_jpeg_trap_arm(&t->trap, n, err);
     if (setjmp(t->trap.jump) == 0)
         t->trap.status = read_blocks(t, data, n);
@@ -162,13 +160,30 @@ static spk_status verify(spk_transcoder *t, const void *data, size_t n, uint64_t
     return decode(t, blob->data, blob->len, max_pixels, false, err);
 }
 
-spk_status spk_transcode(spk_transcoder *t, const void *data, size_t n, uint64_t max_pixels, spk_buf *out,
-                         spk_error *err)
+/* NOMEM is an error, anything else a result. */
+static spk_status settle(spk_status status, spk_transcode_result failed, spk_transcode_result *result)
 {
-    spk_status status = make_blob(t, data, n, out, err);
-    if (status == SPK_OK)
-        status = verify(t, data, n, max_pixels, out, err);
-    if (status == SPK_OK && out->len >= n)
-        status = keep_as_it_is(err, "no gain");
-    return status < 0 && status != SPK_E_NOMEM ? SPK_E_UNSUPPORTED : status;
+    if (status < 0)
+        *result = failed;
+    return status == SPK_E_NOMEM ? status : SPK_OK;
+}
+
+spk_status spk_transcode(spk_transcoder *t, const void *data, size_t n, uint64_t max_pixels, spk_buf *out,
+                         spk_transcode_result *result, spk_error *err)
+{
+    spk_error why;
+    spk_error_clear(&why);
+    *result = SPK_TRANSCODED;
+    if (!spk_coef_header_parse(&t->header, data, n)) {
+        *result = SPK_TRANSCODE_OTHER;
+        return SPK_OK;
+    }
+    spk_status status = settle(make_blob(t, data, n, out, &why), SPK_TRANSCODE_DAMAGED, result);
+    if (status == SPK_OK && *result == SPK_TRANSCODED)
+        status = settle(verify(t, data, n, max_pixels, out, &why), SPK_TRANSCODE_UNEQUAL, result);
+    if (status == SPK_OK && *result == SPK_TRANSCODED && out->len >= n)
+        *result = SPK_TRANSCODE_NO_GAIN;
+    if (status < 0 && err)
+        *err = why;
+    return status;
 }

@@ -1,18 +1,25 @@
-/* JPEG files to the stored encoding jpeg-coefficients, each verified at once. No I/O. */
+/* JPEG files to the stored encoding jpeg_coefficients, each verified at once. No I/O. */
 #ifndef SPK_IMAGE_TRANSCODE_H
 #define SPK_IMAGE_TRANSCODE_H
 
 #include "base/buf.h"
 
+typedef enum spk_transcode_result {
+    SPK_TRANSCODED = 0,
+    SPK_TRANSCODE_OTHER = 1,   /* no baseline JPEG in one scan of 1 or 3 usual components */
+    SPK_TRANSCODE_DAMAGED = 2, /* libjpeg warns, or there is no end */
+    SPK_TRANSCODE_UNEQUAL = 3, /* file or pixels would not come back as they were */
+    SPK_TRANSCODE_NO_GAIN = 4  /* it would be larger */
+} spk_transcode_result;
+#define SPK_TRANSCODE_RESULTS 5
+
 /* Reusable. Confined. */
 typedef struct spk_transcoder spk_transcoder;
 SPK_CHECK spk_status spk_transcoder_new(spk_transcoder **out, spk_error *err);
 void spk_transcoder_free(spk_transcoder *t);
-/* *out becomes the blob, from which the file is made anew byte for byte and decodes to the same pixels as the file does
- * with libjpeg; both were tried. SPK_E_UNSUPPORTED for a file that stays as it is, with the reason in a few words;
- * NOMEM.
- */
+/* With SPK_TRANSCODED, *out becomes the stored form, from which the file is made anew byte for byte and which decodes
+ * to the pixels that libjpeg makes of the file; both were tried. Else the file should stay as it is. Error: NOMEM. */
 SPK_CHECK spk_status spk_transcode(spk_transcoder *t, const void *data, size_t n, uint64_t max_pixels, spk_buf *out,
-                                   spk_error *err);
+                                   spk_transcode_result *result, spk_error *err);
 
 #endif

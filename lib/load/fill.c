@@ -113,7 +113,14 @@ static spk_status put_bytes(spk_fill *f, const spk_load_column *c, const spk_ite
 {
     if (!from->data && !c->optional)
         return spk_error_set(err, SPK_E_FORMAT, "has no field %s", from->name);
-    return put_value(f, out, from->data, from->size, fatal, err);
+    const uint8_t *data = from->data;
+    size_t size = from->size;
+    spk_status status = from->stored ? spk_fill_restore(f->images, from->data, from->size, &data, &size, err) : SPK_OK;
+    if (status < 0) {
+        spk_error_prefix(err, "%s", from->name);
+        return status;
+    }
+    return put_value(f, out, data, size, fatal, err);
 }
 
 static spk_status put_column(spk_fill *f, uint32_t column, uint64_t row, const spk_item *item, const spk_draw_key *key,

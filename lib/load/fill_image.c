@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "coef/coef.h"
 
 const char *const spk_image_fields[] = {"jpg", "png", NULL};
 
@@ -14,6 +15,8 @@ struct spk_fill_images {
     bool paired[SPK_COLUMNS_MAX];
     uint32_t first; /* image column */
     spk_geometry geometry;
+    spk_coef_reader *coef; /* made when first used */
+    spk_buf restored;
 };
 
 /* The enumerations have the same values on both sides; a value that is out of range stays so. */
@@ -88,7 +91,22 @@ void spk_fill_images_free(spk_fill_images *f)
         return;
     for (size_t i = 0; i < SPK_COLUMNS_MAX; i++)
         spk_renderer_free(f->renderers[i]);
+    spk_coef_reader_free(f->coef);
+    spk_buf_free(&f->restored);
     free(f);
+}
+
+spk_status spk_fill_restore(spk_fill_images *f, const void *stored, size_t n, const uint8_t **out, size_t *size,
+                            spk_error *err)
+{
+    f->restored.len = 0;
+    if (!f->coef)
+        SPK_TRY(spk_coef_reader_new(&f->coef, err));
+    SPK_TRY(spk_coef_open(f->coef, stored, n, err));
+    SPK_TRY(spk_coef_restore(f->coef, &f->restored, err));
+    *out = f->restored.data;
+    *size = f->restored.len;
+    return SPK_OK;
 }
 
 spk_status spk_fill_image(spk_fill_images *f, uint32_t column, const spk_draw_key *key, const void *data, size_t n,

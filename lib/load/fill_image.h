@@ -15,6 +15,9 @@ SPK_CHECK spk_status spk_image_options_check(const spk_image_options *o, spk_err
 typedef struct spk_fill_images spk_fill_images;
 
 SPK_CHECK spk_status spk_fill_images_new(spk_fill_images **out, const spk_load_spec *spec, spk_error *err);
+/* The file that a field stored as jpeg_coefficients was made from; borrowed until the next call. */
+SPK_CHECK spk_status spk_fill_restore(spk_fill_images *f, const void *stored, size_t n, const uint8_t **out,
+                                      size_t *size, spk_error *err);
 void spk_fill_images_free(spk_fill_images *f);
 /* Column `column` of a row: decodes n bytes and writes the column's row_bytes at out. The first image column's crop and
  * flips are kept for those paired with it, so columns of a row are filled in their order. After an error what out holds

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "coef/coef.h"
 #include "load/fill_image.h"
 #include "shard/format.h"
 
@@ -169,11 +170,12 @@ static spk_status take_member(const spk_needs *needs, const spk_shard *shard, co
         } else if (strcmp(name, field->name) != 0) {
             continue;
         }
-        if (strcmp(field->encoding, "identity") != 0)
+        bool stored = strcmp(field->encoding, SPK_COEF_NAME) == 0;
+        if (!stored && strcmp(field->encoding, "identity") != 0)
             return spk_error_set(err, SPK_E_UNSUPPORTED,
                                  "%s: sample \"%s\": %s: encoding \"%s\" is unknown to this version",
                                  spk_shard_name(shard), item->key, name, field->encoding);
-        *to = (spk_item_field){h->tar + (m->offset - h->tar_offset), (size_t)m->size, name};
+        *to = (spk_item_field){h->tar + (m->offset - h->tar_offset), (size_t)m->size, name, stored};
     }
     return SPK_OK;
 }
@@ -220,7 +222,7 @@ spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t inde
     item->key = x->strings + sample->key;
     item->key_len = sample->key_len;
     for (uint32_t n = 0; n < r->needs.n; n++)
-        item->fields[n] = (spk_item_field){NULL, 0, r->needs.names[n]};
+        item->fields[n] = (spk_item_field){NULL, 0, r->needs.names[n], false};
     if (hold->bad)
         SPK_TRY(set_bad(item, hold, spk_shard_name(shard), item->key, err));
     for (uint32_t i = 0; !hold->bad && i < sample->members; i++)

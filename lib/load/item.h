@@ -21,6 +21,7 @@ typedef struct spk_item_field {
     const uint8_t *data; /* NULL: the sample does not have it */
     size_t size;
     const char *name; /* for messages */
+    bool stored;      /* data is not the field's but its stored form, jpeg_coefficients */
 } spk_item_field;
 
 /* A sample, or why it cannot be had. Zero-initialise but for fields, which has room for every need; spk_item_clear

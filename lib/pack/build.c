@@ -140,6 +140,8 @@ static spk_status worker_init(spk_worker *w, spk_error *err)
     SPK_TRY(spk_tally_init(&w->frame, plan->fields_n, err));
     if (plan->o->check != SPK_CHECK_NONE)
         SPK_TRY(spk_image_checker_new(&w->checker, err));
+    if (plan->o->jpeg == SPK_JPEG_FAST)
+        SPK_TRY(spk_transcoder_new(&w->transcoder, err));
     return SPK_OK;
 }
 
@@ -148,6 +150,9 @@ static void worker_free(spk_worker *w)
     spk_frame_writer_free(w->zstd);
     spk_index_part_free(w->part);
     spk_image_checker_free(w->checker);
+    spk_transcoder_free(w->transcoder);
+    spk_buf_free(&w->stored);
+    spk_buf_free(&w->forms);
     spk_buf_free(&w->tar);
     spk_buf_free(&w->out);
     spk_buf_free(&w->keep);

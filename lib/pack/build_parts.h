@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "image/check.h"
+#include "image/transcode.h"
 #include "pack/build.h"
 #include "shard/frame.h"
 #include "shard/index.h"
@@ -54,6 +55,12 @@ typedef struct spk_task {
     bool last;       /* ends with the end marker */
 } spk_task;
 
+/* What became of a member. */
+typedef struct spk_stored_form {
+    uint64_t size;
+    bool fast; /* as jpeg_coefficients */
+} spk_stored_form;
+
 /* Confined to its thread. */
 typedef struct spk_worker {
     spk_run *run;
@@ -61,6 +68,9 @@ typedef struct spk_worker {
     spk_frame_writer *zstd;
     spk_index_part *part;
     spk_image_checker *checker; /* NULL: no check */
+    spk_transcoder *transcoder; /* NULL: JPEG stays as it is */
+    spk_buf stored;             /* the stored form of one file */
+    spk_buf forms;              /* of the sample being read: a spk_stored_form for each member */
     spk_buf tar;                /* the frame's content, or one file */
     spk_buf out;                /* the compressed frame, or a piece of a file */
     spk_buf keep;               /* a streamed frame: one byte per sample, nonzero if it is stored */

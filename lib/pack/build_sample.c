@@ -1,6 +1,8 @@
 /* Reading and checking the files of one sample. */
 #include <string.h>
 
+#include "base/error.h"
+#include "coef/coef.h"
 #include "pack/build_parts.h"
 #include "shard/tar.h"
 
@@ -52,17 +54,45 @@ static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, bool *
     return SPK_OK;
 }
 
+/* A file behind w->tar.len gives way to its stored form, if it is a JPEG and has one. */
+static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, spk_error *err)
+{
+    const spk_pack_options *o = w->run->b->plan->o;
+    uint8_t *data = w->tar.data + w->tar.len;
+    char name[SPK_FIELD_MAX + 1];
+    spk_transcode_result result = SPK_TRANSCODE_OTHER;
+    if (!w->transcoder || !w->run->b->plan->image[m->field] || m->size == 0 ||
+        spk_image_sniff(data, (size_t)m->size) != SPK_IMAGE_JPEG ||
+        !spk_tar_field(name, w->run->b->plan->fields[m->field], SPK_COEF_NAME))
+        return SPK_OK;
+    SPK_TRY(spk_transcode(w->transcoder, data, (size_t)m->size, o->max_pixels, &w->stored, &result, err));
+    w->sample.jpeg[result]++;
+    form->fast = result == SPK_TRANSCODED;
+    if (form->fast) {
+        memcpy(data, w->stored.data, w->stored.len); /* it is smaller */
+        form->size = w->stored.len;
+    }
+    return SPK_OK;
+}
+
 static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan_member *m, bool *bad, spk_error *err)
 {
+    spk_stored_form form = {m->size, false};
+    char name[SPK_FIELD_MAX + 1];
     SPK_TRY(spk_buf_reserve(&w->tar, SPK_TAR_BLOCK, err));
-    SPK_TRY(spk_tar_header(w->tar.data + w->tar.len, key, w->run->b->plan->fields[m->field], m->size, err));
+    size_t header = w->tar.len;
     w->tar.len += SPK_TAR_BLOCK;
     if (m->file) {
         SPK_TRY(read_file(w, m, bad, err));
-        w->tar.len += (size_t)m->size;
+        SPK_TRY(transcode(w, m, &form, err));
+        w->tar.len += (size_t)form.size;
     } else {
         SPK_TRY(spk_buf_append(&w->tar, m->text, (size_t)m->size, err));
     }
+    if (!spk_tar_field(name, w->run->b->plan->fields[m->field], form.fast ? SPK_COEF_NAME : "identity"))
+        return spk_error_set(err, SPK_E_INVALID, "field \"%s\" is too long", w->run->b->plan->fields[m->field]);
+    SPK_TRY(spk_tar_header(w->tar.data + header, key, name, form.size, err));
+    SPK_TRY(spk_buf_append(&w->forms, &form, sizeof form, err));
     return spk_tar_pad(&w->tar, err);
 }
 
@@ -71,14 +101,21 @@ static spk_status add_to_index(spk_worker *w, uint32_t sample, const char *key, 
     const spk_pack_plan *plan = w->run->b->plan;
     spk_pack_plan_members walk;
     spk_pack_plan_member m;
+    size_t forms = w->forms.len / sizeof(spk_stored_form);
     SPK_TRY(spk_index_part_sample(w->part, key, err));
+    size_t i = 0;
     for (spk_pack_plan_members_begin(&walk, plan, sample); spk_pack_plan_members_next(&walk, &m);) {
         const char *path = m.file ? spk_input_str(plan->in, m.file->path) : NULL;
-        SPK_TRY(spk_index_part_member(w->part, plan->fields[m.field], "identity", path, m.size, err));
+        spk_stored_form form = {m.size, false};
+        if (i < forms) /* a sample of a streamed frame has none */
+            memcpy(&form, w->forms.data + i++ * sizeof form, sizeof form);
+        SPK_TRY(spk_index_part_member(w->part, plan->fields[m.field], form.fast ? SPK_COEF_NAME : "identity", path,
+                                      form.size, err));
         w->frame.fields[m.field]++;
         if (m.file) {
             w->frame.files++;
-            w->frame.payload += m.size;
+            w->frame.payload += form.size;
+            w->frame.source += m.size;
         }
     }
     w->frame.samples++;
@@ -95,6 +132,7 @@ spk_status spk_sample_read(spk_worker *w, uint32_t sample, bool all, bool *store
     spk_pack_plan_member m;
 
     spk_tally_reset(&w->sample);
+    w->forms.len = 0;
     for (spk_pack_plan_members_begin(&walk, plan, sample); spk_pack_plan_members_next(&walk, &m);) {
         bool bad = false;
         if (all)
@@ -110,6 +148,7 @@ spk_status spk_sample_read(spk_worker *w, uint32_t sample, bool all, bool *store
     }
     w->tar.len = mark;
     memset(&w->sample.images, 0, sizeof w->sample.images);
+    memset(&w->sample.jpeg, 0, sizeof w->sample.jpeg);
     w->sample.skipped_samples = 1;
     return spk_tally_merge(&w->frame, &w->sample, err);
 }

@@ -107,6 +107,8 @@ static int put_check(json_t *o, const spk_pack_options *opt)
         failed |= put(o, "on_bad", json_string(bad[opt->on_bad]));
         failed |= put(o, "max_pixels", number(opt->max_pixels));
     }
+    if (opt->jpeg == SPK_JPEG_FAST)
+        failed |= put(o, "jpeg", json_string("fast"));
     return failed;
 }
 

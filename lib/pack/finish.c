@@ -187,10 +187,15 @@ static void add_result(spk_pack_result *r, const finishing *f)
     r->files += total->files;
     r->shards += f->m.shards;
     r->frames += f->m.frames;
-    r->bytes_in += total->payload;
+    r->bytes_in += total->source;
     r->bytes_out += f->m.bytes;
     r->bad += total->bad;
     r->bad_skipped_samples += total->skipped_samples;
+    r->jpeg_fast += total->jpeg[SPK_TRANSCODED];
+    r->jpeg_other += total->jpeg[SPK_TRANSCODE_OTHER];
+    r->jpeg_damaged += total->jpeg[SPK_TRANSCODE_DAMAGED];
+    r->jpeg_unequal += total->jpeg[SPK_TRANSCODE_UNEQUAL];
+    r->jpeg_no_gain += total->jpeg[SPK_TRANSCODE_NO_GAIN];
     if (f->split == 0)
         memcpy(r->fingerprint, f->m.fingerprint, sizeof r->fingerprint);
 }

@@ -70,6 +70,9 @@ static spk_status check_enums(const spk_pack_options *o, spk_error *err)
     SPK_TRY(check_range("check", (int)o->check, SPK_CHECK_DECODE, SPK_CHECK_NONE, err));
     SPK_TRY(check_range("on_bad", (int)o->on_bad, SPK_ON_BAD_FAIL, SPK_ON_BAD_KEEP, err));
     SPK_TRY(check_range("labels", (int)o->labels, SPK_LABELS_AUTO, SPK_LABELS_NONE, err));
+    SPK_TRY(check_range("jpeg", (int)o->jpeg, SPK_JPEG_KEEP, SPK_JPEG_FAST, err));
+    if (o->jpeg == SPK_JPEG_FAST && o->single_frame)
+        return spk_error_set(err, SPK_E_INVALID, "JPEG as coefficients needs more than a single frame per shard");
     return check_range("stem", (int)o->stem, SPK_STEM_LAST_DOT, SPK_STEM_FIRST_DOT, err);
 }
 

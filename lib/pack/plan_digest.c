@@ -73,6 +73,7 @@ static void feed_options(feed *f, const spk_pack_options *o)
                                 (uint64_t)o->stem,
                                 (uint64_t)(o->follow_symlinks != 0),
                                 o->max_pixels,
+                                (uint64_t)o->jpeg,
                                 (uint64_t)(o->list != NULL),
                                 o->include_count,
                                 o->exclude_count,
@@ -135,9 +136,10 @@ spk_status spk_pack_plan_digest_make(spk_pack_plan_digest *out, const spk_input 
     spk_sha256_init(f.h);
     feed_options(&f, o);
     feed_end(&f, out->options);
-    feed_versions(&f, o->check != SPK_CHECK_NONE);
+    bool images = o->check != SPK_CHECK_NONE || o->jpeg != SPK_JPEG_KEEP;
+    feed_versions(&f, images);
     feed_end(&f, out->versions);
-    feed_versions(&f, o->check == SPK_CHECK_NONE);
+    feed_versions(&f, !images);
     feed_end(&f, out->versions_other);
     feed_input(&f, in);
     feed_end(&f, out->input);

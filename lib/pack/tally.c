@@ -70,8 +70,11 @@ spk_status spk_tally_merge(spk_tally *into, const spk_tally *from, spk_error *er
     into->samples += from->samples;
     into->files += from->files;
     into->payload += from->payload;
+    into->source += from->source;
     into->bad += from->bad;
     into->skipped_samples += from->skipped_samples;
+    for (size_t i = 0; i < SPK_TRANSCODE_RESULTS; i++)
+        into->jpeg[i] += from->jpeg[i];
     merge_images(&into->images, &from->images);
     for (size_t i = 0; i < from->fields_n && i < into->fields_n; i++)
         into->fields[i] += from->fields[i];
@@ -109,15 +112,27 @@ spk_status spk_tally_bad(spk_tally *t, const char *path, const char *action, con
 
 static uint64_t *number_at(spk_tally *t, size_t i)
 {
-    static const size_t at[SPK_TALLY_FIXED - SPK_IMAGE_BUCKETS] = {
-        offsetof(spk_tally, samples),           offsetof(spk_tally, files),
-        offsetof(spk_tally, payload),           offsetof(spk_tally, bad),
-        offsetof(spk_tally, skipped_samples),   offsetof(spk_tally, images.count),
-        offsetof(spk_tally, images.jpeg),       offsetof(spk_tally, images.png),
-        offsetof(spk_tally, images.other),      offsetof(spk_tally, images.min_width),
-        offsetof(spk_tally, images.max_width),  offsetof(spk_tally, images.sum_width),
-        offsetof(spk_tally, images.min_height), offsetof(spk_tally, images.max_height),
-        offsetof(spk_tally, images.sum_height)};
+    static const size_t at[SPK_TALLY_FIXED - SPK_IMAGE_BUCKETS] = {offsetof(spk_tally, samples),
+                                                                   offsetof(spk_tally, files),
+                                                                   offsetof(spk_tally, payload),
+                                                                   offsetof(spk_tally, bad),
+                                                                   offsetof(spk_tally, source),
+                                                                   offsetof(spk_tally, skipped_samples),
+                                                                   offsetof(spk_tally, jpeg[0]),
+                                                                   offsetof(spk_tally, jpeg[1]),
+                                                                   offsetof(spk_tally, jpeg[2]),
+                                                                   offsetof(spk_tally, jpeg[3]),
+                                                                   offsetof(spk_tally, jpeg[4]),
+                                                                   offsetof(spk_tally, images.count),
+                                                                   offsetof(spk_tally, images.jpeg),
+                                                                   offsetof(spk_tally, images.png),
+                                                                   offsetof(spk_tally, images.other),
+                                                                   offsetof(spk_tally, images.min_width),
+                                                                   offsetof(spk_tally, images.max_width),
+                                                                   offsetof(spk_tally, images.sum_width),
+                                                                   offsetof(spk_tally, images.min_height),
+                                                                   offsetof(spk_tally, images.max_height),
+                                                                   offsetof(spk_tally, images.sum_height)};
     if (i < SPK_ARRAY_SIZE(at))
         return (uint64_t *)(void *)((unsigned char *)t + at[i]);
     if (i < SPK_TALLY_FIXED)

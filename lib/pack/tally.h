@@ -5,13 +5,16 @@
 #include "base/buf.h"
 #include "dataset/manifest.h"
 #include "image/check.h"
+#include "image/transcode.h"
 
 typedef struct spk_tally {
-    uint64_t samples;         /* stored */
-    uint64_t files;           /* source files stored */
-    uint64_t payload;         /* their bytes */
-    uint64_t bad;             /* bad files found */
-    uint64_t skipped_samples; /* left out because of one */
+    uint64_t samples;                     /* stored */
+    uint64_t files;                       /* source files stored */
+    uint64_t payload;                     /* bytes of their data as it is stored */
+    uint64_t source;                      /* their bytes */
+    uint64_t bad;                         /* bad files found */
+    uint64_t skipped_samples;             /* left out because of one */
+    uint64_t jpeg[SPK_TRANSCODE_RESULTS]; /* with --jpeg fast: images by what came of them */
     spk_image_stat images;
     uint64_t *fields; /* samples that have the field, by its number in the plan */
     size_t fields_n;
@@ -29,7 +32,7 @@ SPK_CHECK spk_status spk_tally_bad(spk_tally *t, const char *path, const char *a
                                    spk_error *err);
 
 /* The numbers (all but bad_lines) as a flat array of spk_tally_numbers(t) values, for the journal. */
-#define SPK_TALLY_FIXED (5 + 10 + SPK_IMAGE_BUCKETS)
+#define SPK_TALLY_FIXED (6 + SPK_TRANSCODE_RESULTS + 10 + SPK_IMAGE_BUCKETS)
 static inline size_t spk_tally_numbers(const spk_tally *t)
 {
     return SPK_TALLY_FIXED + t->fields_n;

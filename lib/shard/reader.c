@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "coef/coef.h"
 #include "shard/shard_impl.h"
 
 struct spk_reader {
@@ -20,6 +21,8 @@ struct spk_reader {
     size_t buffer_cap;
     spk_field *fields;
     size_t fields_cap;
+    spk_coef_reader *coef; /* made for the first field stored so */
+    spk_buf restored;      /* the fields of the sample that are not stored as they are, one after another */
     spk_sample sample;
 };
 
@@ -50,6 +53,8 @@ void spk_reader_close(spk_reader *reader)
         reader->shards.close(reader->shards.ctx);
     spk_frame_reader_free(reader->decoder);
     spk_buf_free(&reader->scratch);
+    spk_coef_reader_free(reader->coef);
+    spk_buf_free(&reader->restored);
     free(reader->buffer);
     free(reader->fields);
     free(reader);
@@ -139,22 +144,54 @@ static spk_status hold_frame(spk_reader *r, spk_error *err)
     return SPK_OK;
 }
 
+/* Makes a field's own bytes from the stored ones, behind r->restored.len. */
+static spk_status restore(spk_reader *r, const uint8_t *stored, size_t n, const spk_index_field *f, spk_error *err)
+{
+    if (strcmp(f->encoding, SPK_COEF_NAME) != 0)
+        return spk_error_set(err, SPK_E_UNSUPPORTED, "is stored as \"%s\", which this library cannot read",
+                             f->encoding);
+    if (!r->coef)
+        SPK_TRY(spk_coef_reader_new(&r->coef, err));
+    SPK_TRY(spk_coef_open(r->coef, stored, n, err));
+    return spk_coef_restore(r->coef, &r->restored, err);
+}
+
+/* The data of a field that is not stored as it is: until all are restored, where it begins in r->restored. */
+static spk_status fill_restored(spk_reader *r, const char *key, const spk_index_field *f, spk_field *out,
+                                spk_error *err)
+{
+    size_t begin = r->restored.len;
+    spk_status st = restore(r, out->data, out->size, f, err);
+    if (st < 0) {
+        spk_error_prefix(err, "%s: sample \"%s\": field \"%s\"", r->shard->name, key, f->name);
+        return st;
+    }
+    out->data = NULL;
+    out->size = r->restored.len - begin;
+    return SPK_OK;
+}
+
 static spk_status fill_sample(spk_reader *r, uint64_t i, spk_error *err)
 {
     const spk_index *x = r->shard->index;
     const spk_index_sample *s = &x->samples[i];
     uint64_t tar = r->shard->tar_offsets[r->frame];
+    size_t at = 0;
+    r->restored.len = 0;
     SPK_TRY(spk_grow(&r->fields, &r->fields_cap, s->members, sizeof *r->fields, err));
     for (uint32_t j = 0; j < s->members; j++) {
         const spk_index_member *m = &x->members[s->first + j];
         const spk_index_field *f = &x->fields[m->field];
-        if (strcmp(f->encoding, "identity") != 0)
-            return spk_error_set(err, SPK_E_UNSUPPORTED,
-                                 "%s: sample \"%s\": field \"%s\" is stored as \"%s\", which this library cannot read",
-                                 r->shard->name, x->strings + s->key, f->name, f->encoding);
         r->fields[j] = (spk_field){f->name, f->encoding, m->path_len > 0 ? x->strings + m->path : NULL,
                                    r->buffer + (m->offset - tar), (size_t)m->size};
+        if (strcmp(f->encoding, "identity") != 0)
+            SPK_TRY(fill_restored(r, x->strings + s->key, f, &r->fields[j], err));
     }
+    for (uint32_t j = 0; j < s->members; j++)
+        if (!r->fields[j].data) {
+            r->fields[j].data = r->restored.data + at;
+            at += r->fields[j].size;
+        }
     r->sample = (spk_sample){x->strings + s->key, r->base + i, r->shard_number, r->frame, s->members, r->fields};
     return SPK_OK;
 }

@@ -32,8 +32,13 @@ static spk_status header_problem(const uint8_t *block, const char *key, const ch
 static spk_status check_member(const spk_shard *s, const spk_index_sample *sample, const spk_index_member *m,
                                const uint8_t *data, spk_error *err)
 {
-    const char *key = s->index->strings + sample->key, *field = s->index->fields[m->field].name;
+    const spk_index_field *f = &s->index->fields[m->field];
+    const char *key = s->index->strings + sample->key;
+    char field[SPK_FIELD_MAX + 1];
     uint8_t want[SPK_TAR_BLOCK];
+    if (!spk_tar_field(field, f->name, f->encoding))
+        return spk_error_set(err, SPK_E_FORMAT, "field \"%s\" in the encoding \"%s\": the name is too long", f->name,
+                             f->encoding);
     spk_tar_header_unchecked(want, key, sample->key_len, field, strlen(field), m->size);
     spk_status st = SPK_OK;
     if (memcmp(want, data - SPK_TAR_BLOCK, SPK_TAR_BLOCK) != 0)

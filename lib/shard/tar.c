@@ -3,7 +3,7 @@
  */
 #include "shard/tar.h"
 
-#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -58,6 +58,13 @@ void spk_tar_header_unchecked(uint8_t out[SPK_TAR_BLOCK], const char *key, size_
     name[key_len] = '.';
     memcpy(name + key_len + 1, field, field_len);
     build(out, name, key_len + 1 + field_len, size);
+}
+
+bool spk_tar_field(char out[SPK_FIELD_MAX + 1], const char *field, const char *encoding)
+{
+    bool plain = strcmp(encoding, "identity") == 0;
+    int n = snprintf(out, SPK_FIELD_MAX + 1, "%s%s%s", field, plain ? "" : ".", plain ? "" : encoding);
+    return n >= 0 && n <= (int)SPK_FIELD_MAX;
 }
 
 spk_status spk_tar_header(uint8_t out[SPK_TAR_BLOCK], const char *key, const char *field, uint64_t size, spk_error *err)

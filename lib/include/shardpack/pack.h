@@ -14,6 +14,10 @@ typedef enum spk_on_bad { SPK_ON_BAD_FAIL = 0, SPK_ON_BAD_SKIP = 1, SPK_ON_BAD_K
 typedef enum spk_labels { SPK_LABELS_AUTO = 0, SPK_LABELS_FOLDERS = 1, SPK_LABELS_NONE = 2 } spk_labels;
 typedef enum spk_stem { SPK_STEM_LAST_DOT = 0, SPK_STEM_FIRST_DOT = 1 } spk_stem;
 
+/* How JPEG images are stored. FAST: baseline ones as coefficients, which take less room and decode faster; readers give
+ * back the file, byte for byte. */
+typedef enum spk_jpeg_mode { SPK_JPEG_KEEP = 0, SPK_JPEG_FAST = 1 } spk_jpeg_mode;
+
 typedef enum spk_pack_phase {
     SPK_PACK_SCAN = 0,  /* files found so far; total unknown (0) */
     SPK_PACK_BUILD = 1, /* samples and source bytes packed */
@@ -77,6 +81,8 @@ typedef struct spk_pack_options {
     /* Something worth telling that is no error (one line of text); from the calling thread. May be NULL. */
     void (*on_note)(void *user, const char *text);
     void *user;
+    spk_jpeg_mode jpeg;
+    int reserved3;
 } spk_pack_options;
 
 typedef struct spk_pack_result {
@@ -96,7 +102,12 @@ typedef struct spk_pack_result {
     uint64_t shards_resumed;   /* taken over from an interrupted run */
     int up_to_date;            /* nonzero: the target already held exactly this; nothing was done */
     int reserved;
-    char fingerprint[65]; /* of the dataset; of the first split if there are several; empty on dry_run */
+    uint64_t jpeg_fast;    /* JPEG images stored as coefficients */
+    uint64_t jpeg_other;   /* with SPK_JPEG_FAST: stored as they are: progressive, or of a make that has no such form */
+    uint64_t jpeg_damaged; /* ... libjpeg warns of something */
+    uint64_t jpeg_unequal; /* ... the file or its pixels would not have come back exactly */
+    uint64_t jpeg_no_gain; /* ... the stored form is larger */
+    char fingerprint[65];  /* of the dataset; of the first split if there are several; empty on dry_run */
 } spk_pack_result;
 
 /* Packs the folder src, or the tar archive src as if it were unpacked, into the folder dst (made if missing; its parent
