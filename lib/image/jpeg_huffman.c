@@ -78,19 +78,20 @@ void spk_feed_free(spk_feed *f)
 }
 
 /* Copies up to and including the next FF byte, whose stuffing it takes away, and no more than the space that is left.
- */
+ * Behind fill bytes, a stuffed FF ends it like a marker: libjpeg-turbo decodes such an MCU in a way of its own. */
 static void copy_span(spk_feed *f)
 {
     size_t left = (size_t)(f->end - f->src), space = SPK_FEED_BYTES - f->len, n = left < space ? left : space;
     const uint8_t *mark = memchr(f->src, 0xFF, n);
+    bool filled = false;
     if (mark)
         n = (size_t)(mark - f->src);
     memcpy(f->bytes + f->len, f->src, n);
     f->src += n;
     f->len += n;
-    while (mark && f->end - f->src > 1 && f->src[1] == 0xFF) /* fill bytes */
+    for (; mark && f->end - f->src > 1 && f->src[1] == 0xFF; filled = true)
         f->src++;
-    if (f->src == f->end || (mark && (f->end - f->src == 1 || f->src[1] != 0))) {
+    if (f->src == f->end || (mark && (f->end - f->src == 1 || f->src[1] != 0 || filled))) {
         f->closed = true;
     } else if (mark) {
         f->bytes[f->len++] = 0xFF;

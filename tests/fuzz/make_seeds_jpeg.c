@@ -31,6 +31,8 @@ int main(int argc, char **argv)
                                        (unsigned char)(i % 3),  (unsigned char)(i % 4 == 3)};
         size_t n;
         unsigned char *image = encode_variant(&seeds[i], &rng, &n);
+        if (i == 5) /* fill bytes before a stuffed one */
+            memcpy(image + n - 300, "\0\xFF\xFF\xFF\xFF\0\xFF\xFF\0", 9);
         if (i + 1 == sizeof seeds / sizeof *seeds) /* fill bytes where a marker should be */
             memset(image + n - 40, 0xFF, 40);
         snprintf(path, sizeof path, "%s/jpeg/jpeg-%u", argv[1], i);

@@ -364,8 +364,8 @@ START_TEST(damage)
             p[at] = (unsigned char)pick(0, 255);
         else if (i % 6 == 3)
             p[at] = 0xFF;
-        else if (i % 6 == 4) /* fill bytes and no marker */
-            memset(p + at, 0xFF, n - at);
+        else if (i % 6 == 4) /* fill bytes and no marker, or none that ends the scan */
+            memset(p + at, 0xFF, i % 4 && n - at > 9 ? pick(1, 8) : n - at);
         else
             p[at] ^= (unsigned char)(1u << pick(0, 7));
         unsigned char *exact = malloc(n);
