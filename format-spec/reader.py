@@ -20,6 +20,7 @@ import struct
 import sys
 from collections import namedtuple
 
+import jpeg_coefficients
 import zstandard
 
 GIB = 1 << 30
@@ -348,7 +349,8 @@ class Shard:
             data = Content(self.pread, start, size, "frame-data")
             for s in samples:
                 for m in s.members:
-                    name = s.key + b"." + m.field
+                    name = s.key + b"." + m.field + (b"" if m.encoding == b"identity" else b"." + m.encoding)
+                    require(len(name) <= 100, "tar-header", "member name '%s' is too long", show(name))
                     ok = data.read(512) == tar_header(name, m.size)
                     require(ok, "tar-header", "tar header of '%s' differs", show(name))
                     for piece in data.pieces(m.size):
@@ -594,11 +596,14 @@ def cat(path, name):
             for s in samples:
                 for m in s.members:
                     if (s.key, m.field) == (key, field):
-                        if m.encoding != b"identity":
+                        if m.encoding not in (b"identity", b"jpeg_coefficients"):
                             sys.exit("%s: encoding '%s': unsupported" % (shard.name, show(m.encoding)))
                         parts = []  # nothing is written before the frame has proved to be sound
                         shard.read_frame(f, samples, (key, field), parts.append)
-                        sys.stdout.buffer.write(b"".join(parts))
+                        data = b"".join(parts)
+                        if m.encoding != b"identity":
+                            data = jpeg_coefficients.restore(data)
+                        sys.stdout.buffer.write(data)
                         return
     sys.exit("%s: no such member: %s" % (path, name))
 

@@ -126,8 +126,11 @@ class Build:
 
     def __init__(self, frames, **change):
         self.change = change
+        stored = {f: b"" if e == b"identity" else b"." + e for f, e in change.get("pairs") or ()}
         self.tars = [
-            b"".join(header(k + b"." + f, len(d)) + pad(d) for k, members in samples for f, d, _ in members)
+            b"".join(
+                header(k + b"." + f + stored.get(f, b""), len(d)) + pad(d) for k, members in samples for f, d, _ in members
+            )
             for samples in frames
         ]
         self.tars[-1] += bytes(1024)

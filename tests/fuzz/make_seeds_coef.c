@@ -1,4 +1,5 @@
-/* Writes the seed files of the fuzz target coef: make_seeds_coef OUT makes OUT/coef/. */
+/* Writes the seed files of the fuzz target coef: make_seeds_coef OUT makes OUT/coef/. With a second folder also the
+ * vectors of format-spec/jpeg-vectors there: NAME.blob with NAME.jpg. */
 #include <sys/stat.h>
 
 #include <zstd.h>
@@ -14,6 +15,17 @@ static void save(const char *out, unsigned number, const char *kind, const void 
     snprintf(path, sizeof path, "%s/coef/%s-%u", out, kind, number);
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(head, 1, 6, file) != 6 || fwrite(data, 1, n, file) != n || fclose(file) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
+
+static void save_vector(const char *out, unsigned number, const char *end, const void *data, size_t n)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/good-%u.%s", out, number, end);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(data, 1, n, file) != n || fclose(file) != 0) {
         perror(path);
         exit(1);
     }
@@ -39,7 +51,7 @@ int main(int argc, char **argv)
     spk_transcoder *t;
     spk_transcode_result result;
     spk_buf blob = {0};
-    if (argc != 2 || spk_transcoder_new(&t, &err) < 0)
+    if (argc < 2 || spk_transcoder_new(&t, &err) < 0)
         return 2;
     snprintf(path, sizeof path, "%s/coef", argv[1]);
     mkdir(path, 0777);
@@ -48,6 +60,10 @@ int main(int argc, char **argv)
         unsigned char *image = encode_variant(&seeds[i], &rng, &n);
         if (spk_transcode(t, image, n, 1 << 20, &blob, &result, &err) < 0)
             return 1;
+        if (argc == 3) {
+            save_vector(argv[2], i, "jpg", image, n);
+            save_vector(argv[2], i, "blob", blob.data, blob.len);
+        }
         free(image);
         if (i % 3 == 0)
             save(argv[1], i, "blob", blob.data, blob.len);
