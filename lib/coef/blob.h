@@ -31,10 +31,10 @@ typedef struct spk_coef_tables {
 } spk_coef_tables;
 
 /* Blocks of one class: n of them, numbers in `blocks`, to coef; DC from dc, by number. */
-typedef void (*spk_coef_expand_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, const uint32_t *blocks,
+typedef void (*spk_coef_expand_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, const uint32_t *blocks,
                                    uint32_t n, int16_t *coef, const int16_t *dc);
 /* n blocks are gone past. */
-typedef void (*spk_coef_skip_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, size_t n);
+typedef void (*spk_coef_skip_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, size_t n);
 /* Levels of nibbles and `lows` lower bits: n of them, and up to 31 more of no meaning. */
 typedef void (*spk_coef_unpack_fn)(int8_t *out, const uint8_t *nibbles, const uint8_t *low, uint32_t lows, size_t n);
 

@@ -20,14 +20,14 @@ void spk_coef_tables_make(spk_coef_tables *t)
     }
 }
 
-static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, const uint32_t *blocks, uint32_t n,
+static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, const uint32_t *blocks, uint32_t n,
                    int16_t *coef, const int16_t *dc)
 {
     (void)t;
     for (uint32_t b = 0; b < n; b++, c->mask++) {
         int16_t *out = coef + 64 * (size_t)blocks[b];
         memset(out, 0, 64 * sizeof *out);
-        for (uint32_t g = 0; g < 2 * class; g++) {
+        for (uint32_t g = 0; g < 2 * cls; g++) {
             const int8_t **level = &c->level[spk_coef_band(g)];
             uint32_t mask = c->mask[g * c->plane];
             for (uint32_t i = 0; i < 8; i++) {
@@ -61,13 +61,13 @@ static size_t bits(const uint8_t *p, size_t n)
     return sum;
 }
 
-static void skip(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, size_t n)
+static void skip(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, size_t n)
 {
     size_t levels[SPK_COEF_BANDS] = {0};
-    for (uint32_t g = 0; g < 2 * class; g++)
+    for (uint32_t g = 0; g < 2 * cls; g++)
         for (size_t i = 0; i < n; i++)
             levels[spk_coef_band(g)] += t->count[c->mask[g * c->plane + i]];
-    for (uint32_t band = 0; band < spk_coef_bands(class); band++) {
+    for (uint32_t band = 0; band < spk_coef_bands(cls); band++) {
         c->escape += 2 * escapes(c->level[band], levels[band]);
         c->level[band] += levels[band];
     }
@@ -137,9 +137,9 @@ void spk_coef_skip(spk_coef_reader *r, uint32_t rows)
             }
         }
     for (uint32_t kind = 0; kind < 2; kind++)
-        for (uint32_t class = 1; class < SPK_COEF_CLASSES; class ++)
-            if (counts[kind][class] > 0)
-                r->kernels->skip(&r->tables, &r->at[kind].of[class], class, counts[kind][class]);
+        for (uint32_t cls = 1; cls < SPK_COEF_CLASSES; cls++)
+            if (counts[kind][cls] > 0)
+                r->kernels->skip(&r->tables, &r->at[kind].of[cls], cls, counts[kind][cls]);
 }
 
 /* The blocks of one row of MCUs by class. */
@@ -147,33 +147,33 @@ static void make_lists(const uint8_t *classes, uint32_t n, spk_coef_lists *lists
 {
     memset(lists->n, 0, sizeof lists->n);
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t class = classes[i / 2] >> (4 * (i % 2)) & 15;
-        lists->blocks[class][lists->n[class]++] = i;
+        uint32_t cls = classes[i / 2] >> (4 * (i % 2)) & 15;
+        lists->blocks[cls][lists->n[cls]++] = i;
     }
 }
 
-/* Goes through a class: blocks in MCUs x0 to x1 - 1 are expanded, the others gone past. The list keeps the former. */
-static void read_class(spk_coef_reader *r, spk_coef_kind *k, uint32_t class, uint32_t wide, uint32_t from, uint32_t to,
-                       spk_coef_lists *lists, int16_t *coef, const int16_t *dc)
+/* Goes through the list of a class: blocks in columns from .. to - 1 are expanded, the others gone past. The list keeps
+ * the former. `of` is NULL for class 0, of which there is nothing to read. */
+static void read_list(spk_coef_reader *r, spk_coef_class *of, uint32_t cls, uint32_t wide, uint32_t from, uint32_t to,
+                      spk_coef_lists *lists, int16_t *coef, const int16_t *dc)
 {
-    uint32_t *blocks = lists->blocks[class], n = lists->n[class], kept = 0;
+    uint32_t *blocks = lists->blocks[cls], n = lists->n[cls], kept = 0;
     for (uint32_t i = 0; i < n;) {
-        uint32_t begin = i, end, column = blocks[i] % wide, row = blocks[i] - column;
+        uint32_t begin = i, column = blocks[i] % wide, row = blocks[i] - column;
         bool in = column >= from && column < to;
         uint32_t limit = row + (column < from ? from : column < to ? to : wide);
         while (i < n && blocks[i] < limit)
             i++;
-        end = i;
-        if (in && class > 0)
-            r->kernels->expand(&r->tables, &k->of[class], class, blocks + begin, end - begin, coef, dc);
-        else if (class > 0)
-            r->kernels->skip(&r->tables, &k->of[class], class, end - begin);
+        if (of && in)
+            r->kernels->expand(&r->tables, of, cls, blocks + begin, i - begin, coef, dc);
+        else if (of)
+            r->kernels->skip(&r->tables, of, cls, i - begin);
         if (in) {
-            memmove(blocks + kept, blocks + begin, (end - begin) * sizeof *blocks);
-            kept += end - begin;
+            memmove(blocks + kept, blocks + begin, (i - begin) * sizeof *blocks);
+            kept += i - begin;
         }
     }
-    lists->n[class] = kept;
+    lists->n[cls] = kept;
 }
 
 void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t x1, int16_t *coef, int16_t *dc,
@@ -182,16 +182,18 @@ void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t 
     const spk_coef_component *c = &r->header.component[component];
     spk_coef_kind *k = &r->at[component > 0];
     uint32_t wide = r->header.mcus_x * c->h, n = wide * c->v;
-    for (uint32_t class = 0; class < SPK_COEF_CLASSES; class ++)
-        lists->blocks[class] = r->lists + (size_t) class * r->header.mcus_x * 4;
+    for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++)
+        lists->blocks[cls] = r->lists + (size_t)cls * r->header.mcus_x * 4;
     for (uint32_t y = 0; y < c->v; y++)
         read_dc(k, wide, &r->above[component], dc + (size_t)y * wide);
     make_lists(k->classes, n, lists);
     k->classes += (n + 1) / 2;
-    for (uint32_t class = 0; class < SPK_COEF_CLASSES; class ++) {
-        if (x0 == 0 && x1 == r->header.mcus_x && class > 0)
-            r->kernels->expand(&r->tables, &k->of[class], class, lists->blocks[class], lists->n[class], coef, dc);
-        else if (x0 > 0 || x1 < r->header.mcus_x)
-            read_class(r, k, class, wide, x0 * c->h, x1 * c->h, lists, coef, dc);
+    bool whole = x0 == 0 && x1 == r->header.mcus_x;
+    for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++) {
+        spk_coef_class *of = cls > 0 ? &k->of[cls] : NULL;
+        if (!whole)
+            read_list(r, of, cls, wide, x0 * c->h, x1 * c->h, lists, coef, dc);
+        else if (of)
+            r->kernels->expand(&r->tables, of, cls, lists->blocks[cls], lists->n[cls], coef, dc);
     }
 }

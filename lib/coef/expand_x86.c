@@ -18,17 +18,17 @@ VECTOR static INLINE __m128i places(const spk_coef_tables *t, uint32_t mask, con
 }
 
 /* Levels that are escapes, in zigzag order. */
-VECTOR static INLINE void fill_escapes(int16_t *out, const __m128i z[4], uint32_t class, const uint8_t **escape)
+VECTOR static INLINE void fill_escapes(int16_t *out, const __m128i z[4], uint32_t cls, const uint8_t **escape)
 {
     const __m128i least = _mm_set1_epi8(SPK_COEF_ESCAPE);
-    for (uint32_t i = 0; i < class; i++) {
+    for (uint32_t i = 0; i < cls; i++) {
         uint32_t left = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(z[i], least));
         for (; left != 0; left &= left - 1, *escape += 2)
             out[spk_coef_zigzag[16 * i + _tzcnt_u32(left)]] = spk_coef_escape(*escape);
     }
 }
 
-VECTOR static INLINE void expand_class(const spk_coef_tables *t, spk_coef_class *c, uint32_t class,
+VECTOR static INLINE void expand_class(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls,
                                        const uint32_t *blocks, uint32_t n, int16_t *coef, const int16_t *dc)
 {
     const int8_t *l0 = c->level[0], *l1 = c->level[1], *l2 = c->level[2], *l3 = c->level[3];
@@ -39,15 +39,15 @@ VECTOR static INLINE void expand_class(const spk_coef_tables *t, spk_coef_class 
         __m128i z[4], row[4];
         z[0] = places(t, mask[0], &l0);
         z[0] = _mm_unpacklo_epi64(z[0], places(t, mask[plane], &l1));
-        if (class > 1) {
+        if (cls > 1) {
             z[1] = places(t, mask[2 * plane], &l2);
             z[1] = _mm_unpacklo_epi64(z[1], places(t, mask[3 * plane], &l2));
         }
-        if (class > 2) {
+        if (cls > 2) {
             z[2] = places(t, mask[4 * plane], &l3);
             z[2] = _mm_unpacklo_epi64(z[2], places(t, mask[5 * plane], &l3));
         }
-        if (class > 3) {
+        if (cls > 3) {
             z[3] = places(t, mask[6 * plane], &l3);
             z[3] = _mm_unpacklo_epi64(z[3], places(t, mask[7 * plane], &l3));
         }
@@ -55,13 +55,13 @@ VECTOR static INLINE void expand_class(const spk_coef_tables *t, spk_coef_class 
         __m128i any = _mm_setzero_si128();
         for (uint32_t j = 0; j < 4; j++) {
             row[j] = _mm_shuffle_epi8(z[0], _mm_load_si128((const void *)t->order[j][0]));
-            for (uint32_t i = 1; i < class; i++)
+            for (uint32_t i = 1; i < cls; i++)
                 row[j] = _mm_or_si128(row[j], _mm_shuffle_epi8(z[i], _mm_load_si128((const void *)t->order[j][i])));
             any = _mm_or_si128(any, _mm_cmpeq_epi8(row[j], least));
             _mm256_storeu_si256((void *)(out + 16 * j), _mm256_cvtepi8_epi16(row[j]));
         }
         if (__builtin_expect(_mm_movemask_epi8(any) != 0, 0))
-            fill_escapes(out, z, class, &escape);
+            fill_escapes(out, z, cls, &escape);
         out[0] = dc[blocks[b]];
     }
     c->level[0] = l0;
@@ -72,14 +72,14 @@ VECTOR static INLINE void expand_class(const spk_coef_tables *t, spk_coef_class 
     c->escape = escape;
 }
 
-VECTOR static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, const uint32_t *blocks,
-                          uint32_t n, int16_t *coef, const int16_t *dc)
+VECTOR static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, const uint32_t *blocks, uint32_t n,
+                          int16_t *coef, const int16_t *dc)
 {
-    if (class == 1)
+    if (cls == 1)
         expand_class(t, c, 1, blocks, n, coef, dc);
-    else if (class == 2)
+    else if (cls == 2)
         expand_class(t, c, 2, blocks, n, coef, dc);
-    else if (class == 3)
+    else if (cls == 3)
         expand_class(t, c, 3, blocks, n, coef, dc);
     else
         expand_class(t, c, 4, blocks, n, coef, dc);
@@ -110,13 +110,13 @@ VECTOR static size_t escapes(const int8_t *p, size_t n)
     return sum + (size_t)_mm_popcnt_u32(_bzhi_u32(rest, (uint32_t)(n - i)));
 }
 
-VECTOR static void skip(const spk_coef_tables *t, spk_coef_class *c, uint32_t class, size_t n)
+VECTOR static void skip(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, size_t n)
 {
     (void)t;
     size_t levels[SPK_COEF_BANDS] = {0};
-    for (uint32_t g = 0; g < 2 * class; g++)
+    for (uint32_t g = 0; g < 2 * cls; g++)
         levels[spk_coef_band(g)] += bits(c->mask + g * c->plane, n);
-    for (uint32_t band = 0; band < spk_coef_bands(class); band++) {
+    for (uint32_t band = 0; band < spk_coef_bands(cls); band++) {
         c->escape += 2 * escapes(c->level[band], levels[band]);
         c->level[band] += levels[band];
     }

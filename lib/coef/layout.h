@@ -26,9 +26,9 @@ enum {
 };
 
 /* Bands that blocks of a class have. */
-static inline uint32_t spk_coef_bands(uint32_t class)
+static inline uint32_t spk_coef_bands(uint32_t cls)
 {
-    return class == 0 ? 0 : class < 3 ? class + 1 : 4;
+    return cls == 0 ? 0 : cls < 3 ? cls + 1 : 4;
 }
 
 /* Band of the places 8 g to 8 g + 7. */
@@ -38,16 +38,16 @@ static inline uint32_t spk_coef_band(uint32_t g)
 }
 
 /* Number of the list of a band and a class: by band, then by class. */
-static inline uint32_t spk_coef_list(uint32_t band, uint32_t class)
+static inline uint32_t spk_coef_list(uint32_t band, uint32_t cls)
 {
     static const uint8_t first[SPK_COEF_BANDS] = {0, 4, 8, 11}; /* of the least class that has the band */
-    return first[band] + class - (band < 2 ? 1 : band);
+    return first[band] + cls - (band < 2 ? 1 : band);
 }
 
 /* The first of the 2 * class mask streams of a class. */
-static inline uint32_t spk_coef_mask(uint32_t class)
+static inline uint32_t spk_coef_mask(uint32_t cls)
 {
-    return SPK_COEF_MASK + class * (class - 1);
+    return SPK_COEF_MASK + cls * (cls - 1);
 }
 
 extern const uint8_t spk_coef_zigzag[64]; /* place in zigzag order to place by rows */

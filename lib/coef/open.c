@@ -130,17 +130,17 @@ static spk_status map_blocks(spk_coef_reader *r, uint32_t kind, spk_cursor *c, s
     SPK_TRY(take(c, 2 * r->kernels->escapes(k->dc_high, (size_t)blocks), &k->dc_escape, "DC's escapes", err));
     SPK_TRY(take(c, classes, &k->classes, "classes", err));
     SPK_TRY(count_classes(h, kind, k->classes, counts, err));
-    for (uint32_t class = 1; class < SPK_COEF_CLASSES; class ++) {
-        spk_coef_class *of = &k->of[class];
-        SPK_TRY(take(c, (uint64_t)counts[class] * 2 * class, &of->mask, "masks", err));
-        of->plane = counts[class];
+    for (uint32_t cls = 1; cls < SPK_COEF_CLASSES; cls++) {
+        spk_coef_class *of = &k->of[cls];
+        SPK_TRY(take(c, (uint64_t)counts[cls] * 2 * cls, &of->mask, "masks", err));
+        of->plane = counts[cls];
         uint8_t any = 0;
         for (size_t i = 0; i < of->plane; i++)
             any |= of->mask[i];
         if (any & 1)
             return spk_error_set(err, SPK_E_FORMAT, "a mask that counts DC");
-        for (uint32_t g = 0; g < 2 * class; g++)
-            levels[spk_coef_list(spk_coef_band(g), class)] += r->kernels->bits(of->mask + g * of->plane, of->plane);
+        for (uint32_t g = 0; g < 2 * cls; g++)
+            levels[spk_coef_list(spk_coef_band(g), cls)] += r->kernels->bits(of->mask + g * of->plane, of->plane);
     }
     return SPK_OK;
 }
@@ -156,8 +156,8 @@ static spk_status map_levels(spk_coef_reader *r, uint32_t kind, const uint8_t *w
         SPK_TRY(take(c, ways[list] == SPK_COEF_BYTES ? levels[list] : (levels[list] + 1) / 2, &nibbles[list], "levels",
                      err));
     for (uint32_t band = 0; band < SPK_COEF_BANDS; band++)
-        for (uint32_t class = band < 2 ? 1 : band; class < SPK_COEF_CLASSES; class ++) {
-            uint32_t list = spk_coef_list(band, class);
+        for (uint32_t cls = band < 2 ? 1 : band; cls < SPK_COEF_CLASSES; cls++) {
+            uint32_t list = spk_coef_list(band, cls);
             const int8_t *at = (const int8_t *)nibbles[list];
             if (ways[list] != SPK_COEF_BYTES) {
                 SPK_TRY(take(c, (levels[list] + 7) / 8 * (uint64_t)ways[list], &low, "levels' lower bits", err));
@@ -165,11 +165,11 @@ static spk_status map_levels(spk_coef_reader *r, uint32_t kind, const uint8_t *w
                 at = *room;
                 *room += levels[list] + SPK_COEF_SLACK;
             }
-            k->of[class].level[band] = at;
-            escapes[class] += r->kernels->escapes(at, levels[list]);
+            k->of[cls].level[band] = at;
+            escapes[cls] += r->kernels->escapes(at, levels[list]);
         }
-    for (uint32_t class = 1; class < SPK_COEF_CLASSES; class ++)
-        SPK_TRY(take(c, 2 * escapes[class], &k->of[class].escape, "escapes", err));
+    for (uint32_t cls = 1; cls < SPK_COEF_CLASSES; cls++)
+        SPK_TRY(take(c, 2 * escapes[cls], &k->of[cls].escape, "escapes", err));
     return SPK_OK;
 }
 

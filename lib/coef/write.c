@@ -97,10 +97,10 @@ static int32_t folded(int32_t level)
 
 static void count_block(kind *k, const int16_t *block)
 {
-    uint32_t class = class_of(block);
-    for (uint32_t i = 1; i < 16 * class; i++) {
+    uint32_t cls = class_of(block);
+    for (uint32_t i = 1; i < 16 * cls; i++) {
         int32_t level = block[spk_coef_zigzag[i]], u = folded(level);
-        uint32_t list = spk_coef_list(spk_coef_band(i / 8), class);
+        uint32_t list = spk_coef_list(spk_coef_band(i / 8), cls);
         if (level != 0 && (u < -128 || u > 127))
             k->beyond[list]++;
         else if (level != 0)
@@ -151,9 +151,9 @@ static void choose_ways(spk_coef_writer *w, kind *k)
 
 /* ---- streams ---- */
 
-static spk_status put_level(kind *k, uint32_t class, uint32_t list, int32_t level, spk_error *err)
+static spk_status put_level(kind *k, uint32_t cls, uint32_t list, int32_t level, spk_error *err)
 {
-    uint32_t way = k->ways[list], escape = SPK_COEF_AC_ESCAPE + class - 1;
+    uint32_t way = k->ways[list], escape = SPK_COEF_AC_ESCAPE + cls - 1;
     int32_t u = folded(level);
     if (way == SPK_COEF_BYTES) {
         bool in = level >= -127 && level <= 127;
@@ -191,18 +191,18 @@ static spk_status end_lists(kind *k, spk_error *err)
     return SPK_OK;
 }
 
-static spk_status put_block(kind *k, const int16_t *block, uint32_t class, spk_error *err)
+static spk_status put_block(kind *k, const int16_t *block, uint32_t cls, spk_error *err)
 {
-    for (uint32_t g = 0; g < 2 * class; g++) {
-        uint32_t mask = 0, list = spk_coef_list(spk_coef_band(g), class);
+    for (uint32_t g = 0; g < 2 * cls; g++) {
+        uint32_t mask = 0, list = spk_coef_list(spk_coef_band(g), cls);
         for (uint32_t i = g == 0; i < 8; i++) {
             int32_t level = block[spk_coef_zigzag[8 * g + i]];
             if (level == 0)
                 continue;
             mask |= 1u << i;
-            SPK_TRY(put_level(k, class, list, level, err));
+            SPK_TRY(put_level(k, cls, list, level, err));
         }
-        SPK_TRY(put(k, spk_coef_mask(class) + g, mask, err));
+        SPK_TRY(put(k, spk_coef_mask(cls) + g, mask, err));
     }
     return SPK_OK;
 }

@@ -147,8 +147,8 @@ static spk_status decode(spk_stored_decode *d, const spk_decode_job *job, bool v
         for (uint32_t c = 0; c < d->shape.components; c++) {
             spk_coef_row(d->reader, c, r->mcu_x0, r->mcu_x1, d->coef, d->dc, &lists);
             *same = fill(d, c, lists.blocks[0], lists.n[0]) && *same;
-            for (uint32_t class = 1; class < 5; class ++)
-                *same = transform(d, c, lists.blocks[class], lists.n[class]) && *same;
+            for (uint32_t cls = 1; cls < 5; cls++)
+                *same = transform(d, c, lists.blocks[cls], lists.n[cls]) && *same;
         }
         if (*same)
             spk_jpeg_raster_emit(r, y);

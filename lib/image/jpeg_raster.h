@@ -58,7 +58,7 @@ static inline uint8_t *spk_jpeg_raster_at(const spk_jpeg_raster *r, uint32_t com
 /* A block of nothing but DC, dequantised. False for numbers on which versions of libjpeg-turbo disagree. */
 static inline bool spk_jpeg_raster_fill(uint8_t *out, size_t stride, int32_t dc)
 {
-    int32_t v = ((dc + 4) >> 3) + 128;
+    int32_t v = (int32_t)(((uint32_t)dc + 4 + (1u << 30)) >> 3) - (1 << 27) + 128; /* (dc + 4) / 8, rounded down */
     uint64_t row = 0x0101010101010101u * (uint64_t)(v < 0 ? 0 : v > 255 ? 255 : v);
     for (size_t i = 0; i < 8; i++)
         memcpy(out + i * stride, &row, 8);

@@ -145,11 +145,8 @@ static spk_status hold_frame(spk_reader *r, spk_error *err)
 }
 
 /* Makes a field's own bytes from the stored ones, behind r->restored.len. */
-static spk_status restore(spk_reader *r, const uint8_t *stored, size_t n, const spk_index_field *f, spk_error *err)
+static spk_status restore(spk_reader *r, const uint8_t *stored, size_t n, spk_error *err)
 {
-    if (strcmp(f->encoding, SPK_COEF_NAME) != 0)
-        return spk_error_set(err, SPK_E_UNSUPPORTED, "is stored as \"%s\", which this library cannot read",
-                             f->encoding);
     if (!r->coef)
         SPK_TRY(spk_coef_reader_new(&r->coef, err));
     SPK_TRY(spk_coef_open(r->coef, stored, n, err));
@@ -161,7 +158,11 @@ static spk_status fill_restored(spk_reader *r, const char *key, const spk_index_
                                 spk_error *err)
 {
     size_t begin = r->restored.len;
-    spk_status st = restore(r, out->data, out->size, f, err);
+    if (strcmp(f->encoding, SPK_COEF_NAME) != 0)
+        return spk_error_set(err, SPK_E_UNSUPPORTED,
+                             "%s: sample \"%s\": field \"%s\" is stored as \"%s\", which this library cannot read",
+                             r->shard->name, key, f->name, f->encoding);
+    spk_status st = restore(r, out->data, out->size, err);
     if (st < 0) {
         spk_error_prefix(err, "%s: sample \"%s\": field \"%s\"", r->shard->name, key, f->name);
         return st;

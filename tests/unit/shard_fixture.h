@@ -39,7 +39,9 @@ static inline void fixture_tar(spk_buf *tar, const fixture_member *m, size_t n, 
     static const uint8_t zeros[SPK_TAR_END];
     for (size_t i = 0; i < n; i++) {
         uint8_t header[SPK_TAR_BLOCK];
-        fixture_must(spk_tar_header(header, m[i].key, m[i].field, m[i].size, fe));
+        char name[SPK_FIELD_MAX + 1];
+        (void)!spk_tar_field(name, m[i].field, m[i].encoding ? m[i].encoding : "identity");
+        fixture_must(spk_tar_header(header, m[i].key, name, m[i].size, fe));
         fixture_must(spk_buf_append(tar, header, sizeof header, fe));
         fixture_must(spk_buf_append(tar, m[i].data, m[i].size, fe));
         size_t pad = (size_t)(spk_tar_member_bytes(m[i].size) - SPK_TAR_BLOCK - m[i].size);

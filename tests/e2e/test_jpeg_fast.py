@@ -1,0 +1,99 @@
+"""pack --jpeg fast: what is stored differs, what readers give does not."""
+import subprocess
+import sys
+
+from harness import equal, require, same_trees, shards
+
+READER = "format-spec/reader.py"
+OPTIONS = ["--shard-size", "700K", "--frame-samples", "8"]
+
+
+def both(case, source):
+    """The same files packed both ways."""
+    keep, fast = case.dir / "keep", case.dir / "fast"
+    case.pack(source, keep, *OPTIONS)
+    said = case.spk("pack", "--jpeg", "fast", *OPTIONS, source, fast).out.decode()
+    return keep, fast, said
+
+
+def stored(dataset, case):
+    """Names in the tars, by stock tools."""
+    names = []
+    for shard in shards(dataset):
+        tar = case.run("zstd", "-dc", shard, check=True).out
+        listing = subprocess.run(["tar", "-t"], input=tar, stdout=subprocess.PIPE, check=True).stdout
+        names += listing.decode().split()
+    return names
+
+
+def test_files_come_back(case):
+    source = case.photos(12)
+    keep, fast, said = both(case, source)
+    require("stored as coefficients" in said, said)
+    names = stored(fast, case)
+    require(any(name.endswith(".jpg.jpeg_coefficients") for name in names), names[:3])
+    require(not any(name.endswith(".jpg.jpeg_coefficients") for name in stored(keep, case)), "encoded without --jpeg fast")
+    require(sum(s.stat().st_size for s in shards(fast)) < sum(s.stat().st_size for s in shards(keep)), "no gain")
+    case.spk("verify", fast)
+    for dataset in (keep, fast):
+        case.spk("extract", "--original-names", dataset, case.dir / (dataset.name + ".out"))
+        same_trees(source, case.dir / (dataset.name + ".out"), dataset.name)
+    key = case.keys(fast)[0]
+    equal(case.spk("cat", fast, key + ".jpg").out, case.spk("cat", keep, key + ".jpg").out, "cat")
+
+
+def test_independent_reader(case):
+    keep, fast, _ = both(case, case.photos(2))
+    case.run(sys.executable, READER, "check", fast, check=True)
+    for key in case.keys(fast)[:2]:
+        have = case.run(sys.executable, READER, "cat", fast, key + ".jpg", check=True).out
+        equal(have, case.spk("cat", keep, key + ".jpg").out, key)
+
+
+def test_same_batches(case):
+    keep, fast, _ = both(case, case.photos(12))
+    for options in (["-e", 2, "--hflip", 0.5], ["--image", "eval", "--dtype", "float16"], ["--fast", "--echo", 2]):
+        common = ["-b", 16, "--keys", "--fields", "jpg,cls", *options]
+        want = case.spk("stream", *map(str, common), "-w", "0", keep).out.splitlines()[1:]
+        for workers in ("0", "2"):
+            have = case.spk("stream", *map(str, common), "-w", workers, fast).out.splitlines()[1:]
+            equal(have, want, f"{options}, {workers} workers")
+
+
+def batches(case, *options):
+    """The lines of batches of a run."""
+    lines = case.spk("stream", "-b", "8", *options).out.decode().splitlines()
+    return [line for line in lines if line.split()[0].isdigit()]
+
+
+def test_resumed(case):
+    _, fast, _ = both(case, case.photos(12))
+    state = case.dir / "state.json"
+    want = batches(case, "-e", "2", "-w", "2", fast)
+    batches(case, "-e", "2", "-w", "1", "--state", state, "--batches", "3", fast)
+    have = batches(case, "-e", "2", "-w", "2", "--resume", state, fast)
+    require(len(want) > 6, want)
+    equal(have[: len(want) - 3], want[3:], "batches after the third")
+
+
+def test_same_bytes_for_any_number_of_threads(case):
+    source = case.photos(12)
+    for jobs in ("1", "3"):
+        case.spk("pack", "--jpeg", "fast", *OPTIONS, "--jobs", jobs, source, case.dir / jobs)
+    one, three = ([s.read_bytes() for s in shards(case.dir / jobs)] for jobs in ("1", "3"))
+    require(one == three, "bytes depend on --jobs")
+    require(b"up to date" in case.spk("pack", "--jpeg", "fast", *OPTIONS, source, case.dir / "1").out, "packed anew")
+
+
+def test_others_stay_as_they_are(case):
+    source = case.dir / "src"
+    case.write(source / "a/text.jpg.txt", b"words")
+    photo = next(iter(sorted(case.photos(1).rglob("*.jpg")))).read_bytes()
+    case.write(source / "a/good.jpg", photo)
+    case.write(source / "a/broken.jpg", photo[: len(photo) // 2])
+    said = case.spk("pack", "--jpeg", "fast", "--on-bad", "keep", source, case.dir / "out").out.decode()
+    require("1 JPEG stored as coefficients, 1 as they are: 1 damaged" in said, said)
+    case.spk("extract", "--original-names", case.dir / "out", case.dir / "back")
+    same_trees(source, case.dir / "back", "files")
+    case.refused("*--frames=single and --jpeg=fast exclude each other*", "pack", "--jpeg", "fast", "--frames", "single",
+                 source, case.dir / "no", code=2)
