@@ -68,7 +68,7 @@ spk_status spk_feed_begin(spk_feed *f, const uint8_t *src, const uint8_t *end, s
     f->src = src;
     f->end = end;
     f->len = 0;
-    f->closed = false;
+    f->closed = f->cut = false;
     return SPK_OK;
 }
 
@@ -91,8 +91,10 @@ static void copy_span(spk_feed *f)
     f->len += n;
     for (; mark && f->end - f->src > 1 && f->src[1] == 0xFF; filled = true)
         f->src++;
-    if (f->src == f->end || (mark && (f->end - f->src == 1 || f->src[1] != 0 || filled))) {
+    bool stuffed = mark && f->end - f->src > 1 && f->src[1] == 0;
+    if (f->src == f->end || (mark && (!stuffed || filled))) {
         f->closed = true;
+        f->cut = f->end - f->src < 2 || stuffed;
     } else if (mark) {
         f->bytes[f->len++] = 0xFF;
         f->src += 2;
@@ -124,6 +126,5 @@ bool spk_feed_restart(spk_feed *f, uint32_t n)
 
 size_t spk_feed_usable(const spk_feed *f)
 {
-    bool cut = f->closed && f->end - f->src < 2;
-    return !cut ? f->len : f->len > LOOKAHEAD ? f->len - LOOKAHEAD : 0;
+    return !f->cut ? f->len : f->len > LOOKAHEAD ? f->len - LOOKAHEAD : 0;
 }

@@ -44,6 +44,7 @@ typedef struct spk_feed {
     uint8_t *bytes;           /* SPK_FEED_BYTES and the slack */
     size_t len;
     bool closed; /* no more until the marker, or the end of the file, where src is now */
+    bool cut;    /* closed not by a marker: libjpeg would read on, and perhaps complain of what comes */
 } spk_feed;
 
 /* The byte after the last SOS segment, and the end of the file. */
@@ -53,7 +54,7 @@ void spk_feed_free(spk_feed *f);
 void spk_feed_more(spk_feed *f, const uint8_t **p);
 /* Goes past the marker RSTn; false if it is not the one that is next. */
 bool spk_feed_restart(spk_feed *f, uint32_t n);
-/* Bytes that count: all up to a marker. Where the file breaks off, libjpeg complains as soon as it looks ahead. */
+/* Bytes that count: all up to a marker; else as many as libjpeg comes to without looking ahead of them. */
 size_t spk_feed_usable(const spk_feed *f);
 
 #endif

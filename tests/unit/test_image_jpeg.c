@@ -380,6 +380,38 @@ START_TEST(damage)
 }
 END_TEST
 
+/* Where the scan breaks off, in all ways; the first rows may be decoded, or libjpeg looks ahead and complains. */
+START_TEST(ends_of_the_scan)
+{
+    static const struct {
+        const char *bytes;
+        size_t n;
+    } ends[] = {{"", 0},
+                {"\xFF", 1},
+                {"\xFF\xFF\xFF", 3},
+                {"\xFF\x00", 2},
+                {"\xFF\xFF\xFF\x00\x00\xD9", 6},
+                {"\xFF\xFF\x00\xFF\xD9", 5},
+                {"\xFF\xD9", 2},
+                {"\xFF\xFF\xD9", 3},
+                {"\xFF\xD0", 2}};
+    jpeg_variant v = {48, 64, JCS_YCbCr, 1, 1, 90, 0, 0, 0, 0, CONTENT_SMOOTH};
+    spk_rect top = {3, 0, 30, 8};
+    size_t n;
+    unsigned char *p = encode_variant(&v, &rng, &n);
+    for (size_t at = n / 4; at < n; at += 5)
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+            unsigned char *cut = malloc(at + ends[k].n);
+            memcpy(cut, p, at);
+            memcpy(cut + at, ends[k].bytes, ends[k].n);
+            compare(cut, at + ends[k].n, &top, 3, false, "end of the scan");
+            compare(cut, at + ends[k].n, NULL, 3, false, "end of the scan");
+            free(cut);
+        }
+    free(p);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("image/jpeg");
@@ -396,6 +428,7 @@ static Suite *suite(void)
     tcase_add_test(t, others_are_left_to_libjpeg);
     tcase_add_test(t, wild_coefficients);
     tcase_add_test(t, damage);
+    tcase_add_test(t, ends_of_the_scan);
     suite_add_tcase(s, t);
     return s;
 }
