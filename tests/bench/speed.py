@@ -77,14 +77,21 @@ def measure_jpeg(bench):
     listing = write_list(bench, paths[::max(1, len(paths) // JPEG_IMAGES)])
     run = bench.machine.run(pinned(bench, [bench.helper("jpeg_engines"), str(bench.rounds), listing]))
     result = run.json()
-    lines = []
-    for name, what, target in (("whole", "whole images", 1.25), ("crop", "random crops", 1.2)):
-        ratios = [libjpeg / ours for ours, libjpeg in result[name]]
-        ours, libjpeg = (statistics.median(pair[i] for pair in result[name]) / result["images"] * 1e6 for i in (0, 1))
-        detail = (f"{ours:.0f} against {libjpeg:.0f} us of CPU time; ratios {min(ratios):.3g} to {max(ratios):.3g}; "
-                  f"{result['own']} of {result['images']} images without libjpeg")
-        lines.append(Line("jpeg", f"libjpeg-turbo / our JPEG decoder, {what}", statistics.median(ratios), "x", False,
-                          target, detail, run.foreign, {"cpu_seconds": result[name]}))
+    images, lines = result["images"], []
+    for way, decoder, count, targets in ((0, "our JPEG decoder", result["own"], (1.25, 1.2)),
+                                         (2, "--jpeg fast", result["fast"], (2.3, 2.6))):
+        for name, what, target in zip(("whole", "crop"), ("whole images", "random crops"), targets):
+            ratios = [figures[1] / figures[way] for figures in result[name]]
+            ours, libjpeg = (statistics.median(f[i] for f in result[name]) / images * 1e6 for i in (way, 1))
+            detail = (f"{ours:.0f} against {libjpeg:.0f} us of CPU time; ratios {min(ratios):.3g} to "
+                      f"{max(ratios):.3g}; {count} of {images} images without libjpeg")
+            lines.append(Line("jpeg", f"libjpeg-turbo / {decoder}, {what}", statistics.median(ratios), "x", False,
+                              target, detail, run.foreign, {"cpu_seconds": result[name]}))
+    share = 100 * result["fast_bytes"] / result["bytes"]
+    lines.append(Line("jpeg", "--jpeg fast, bytes of the files", share, "%", True, 93,
+                      f"{result['fast']} of {images} images as coefficients", run.foreign))
+    lines.append(Line("jpeg", "--jpeg fast, storing and verifying, one core", images / result["pack"], "images/s",
+                      False, 120, f"{result['pack'] / images * 1e3:.1f} ms of CPU time each", run.foreign))
     return lines
 
 

@@ -64,7 +64,7 @@ static spk_status decode(const void *data, size_t n, const spk_rect *part, uint3
     out->width = info.width;
     out->height = info.height;
     spk_decode_job job = {
-        {0, 0, (info.width + denom - 1) / denom, (info.height + denom - 1) / denom}, denom, 3, keep, out};
+        {0, 0, (info.width + denom - 1) / denom, (info.height + denom - 1) / denom}, denom, 3, keep, out, false};
     if (part)
         job.part = *part;
     out->row = (size_t)job.part.w * 3;
