@@ -4,7 +4,7 @@ import statistics
 import sys
 
 import environment
-from load import FLOAT, answer, batch_size, key, loader, raw_options
+from load import EPOCHS, FLOAT, answer, batch_size, key, loader, raw_options
 from measure import BenchError, Contender, number_text, say
 from report import ratio_line
 
@@ -22,6 +22,8 @@ class Race:
         found = environment.get()
         self.bench, self.python = bench, found["python"]
         self.missing = {name: reason for name, reason in found["peers"].items() if reason}
+        wanted = os.environ.get("PEERS", "").split()
+        self.missing.update((name, "not in PEERS") for name in found["peers"] if wanted and name not in wanted)
         self.stores = {}
         self.batch = str(batch_size(bench))
 
@@ -73,8 +75,7 @@ class Race:
         names = [peer for peer in names if workers.get(peer) is not None and peer not in self.missing]
         rounds = (self.bench.rounds + 1) // 2
         ours, *others = self.bench.machine.interleave(
-            [Contender("shardpack", loader(self.bench, "epochs", *options), None,
-                       key("rate_all" if output == "raw" else "rate"))]
+            [Contender("shardpack", loader(self.bench, "epochs", *options), None, key("rate_all"))]
             + [Contender(peer, self.run_command(peer, workers[peer], output), None, key("rate")) for peer in names],
             rounds, "")
         return [self.line(output, ours, peer, workers[peer.name]) for peer in others]
@@ -100,8 +101,8 @@ def per_cpu_second(result):
 def measure_peers(bench):
     race = Race(bench)
     decoded = {}
-    lines = race.run("uint8", DECODED, ("layout=nchw",), decoded)
-    lines += race.run("float32", DECODED, FLOAT, decoded)
+    lines = race.run("uint8", DECODED, (EPOCHS, "layout=nchw"), decoded)
+    lines += race.run("float32", DECODED, (EPOCHS, *FLOAT), decoded)
     lines += race.run("raw", RAW, raw_options(bench), {})
     for peer, reason in race.missing.items():
         print(f"peers: without {peer}: {reason}", file=sys.stderr)
