@@ -108,7 +108,7 @@ def test_torchvision_transforms_are_refused_with_a_hint(data):
     ("missing", FileNotFoundError, "missing: no such dataset"),
     (5, TypeError, "path_or_urls=5: must be a path or URL, not int"),
     ("", ValueError, "must not be empty"),
-    (["a", "b"], ValueError, "mirrors are not supported yet"),
+    (["a", "b"], ValueError, "several places must be URLs"),
     (np.zeros(3), TypeError, "the path of a packed dataset is needed"),
     ("gopher://x/y", ValueError, "gopher"),
 ])  # fmt: skip

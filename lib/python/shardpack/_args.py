@@ -104,12 +104,17 @@ def byte_count(name: str, value: Any) -> int:
         raise ArgumentError(f'{name}={value!r}: must be bytes, or text such as "64MB" or "1GiB"') from None
 
 
+def paths(name: str, value: Any) -> list[str]:
+    """One path or URL, or a list of them."""
+    if not isinstance(value, (list, tuple)):
+        return [path(name, value)]
+    if not value:
+        raise ArgumentError(f"{name}={value!r}: must not be empty")
+    return [path(name, one) for one in value]
+
+
 def path(name: str, value: Any) -> str:
     """A path or URL as text."""
-    if isinstance(value, (list, tuple)):
-        if len(value) != 1:
-            raise ArgumentError(f"{name}={value!r}: one dataset can be opened at a time; mirrors are not supported yet")
-        value = value[0]
     if hasattr(value, "__getitem__") and hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
         raise TypeError(
             f"{name}: a {type(value).__name__} was given, the path of a packed dataset is needed; "

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Union, overload
 
-from . import _args, _core, samples
-from .loader import StrPath
+from . import _args, samples
+from ._remote import Paths, Place, StrPath
 from .samples import Sample
 
 
@@ -22,14 +22,15 @@ class Dataset(Sequence[Any]):
     Reading one sample costs a frame (about 1 MiB) unless it is the one read last; for whole epochs use `Loader`.
 
     Args:
-        path: folder or manifest of a dataset
+        path_or_urls: as for `Loader`
         decode: ``"pil"`` (RGB), ``"array"`` (uint8 ``[height, width, 3]``) or ``"bytes"``; None: ``"pil"`` with a
             transform, else samples come as they are
         transform: called with the image; the result takes its place
         target_transform: called with the label
         image_field: field with the image; None: the first of jpg, png that a sample has
         with_sample: ``transform`` is called with ``(image, sample)``
-        verify: check every frame's SHA-256 digest before it is decompressed
+        verify: check every frame's SHA-256 digest before it is decompressed; always done for URLs
+        cache_dir, cache_limit, deadline, plain_credentials: of datasets by URL, as for `Loader`
 
     Raises FileNotFoundError, shardpack.FormatError and others as `Loader` does; IndexError and KeyError for samples
     that are not there.
@@ -39,7 +40,7 @@ class Dataset(Sequence[Any]):
 
     def __init__(
         self,
-        path: StrPath,
+        path_or_urls: Paths,
         *,
         decode: Optional[str] = None,
         transform: Optional[Callable[..., Any]] = None,
@@ -47,8 +48,13 @@ class Dataset(Sequence[Any]):
         image_field: Optional[str] = None,
         with_sample: bool = False,
         verify: bool = False,
+        cache_dir: Optional[StrPath] = None,
+        cache_limit: Union[int, str, None] = None,
+        deadline: Optional[float] = None,
+        plain_credentials: bool = False,
     ) -> None:
-        self.path = _args.path("path", path)
+        self._where = Place(path_or_urls, cache_dir, cache_limit, deadline, plain_credentials)
+        self.path = self._where.urls[0]
         for name, function in (("transform", transform), ("target_transform", target_transform)):
             if function is not None and not callable(function):
                 raise TypeError(f"{name}={function!r}: must be callable")
@@ -72,7 +78,7 @@ class Dataset(Sequence[Any]):
                 self._lock = threading.Lock()  # a thread of the parent may have held it
             with self._lock:
                 if self._opened is None or self._owner != os.getpid():
-                    self._opened = _core.Dataset(os.fsencode(self.path), verify_full=self._verify)
+                    self._opened = self._where.open(self._verify)
                     self._owner = os.getpid()
         return self._opened
 
@@ -167,7 +173,7 @@ class Dataset(Sequence[Any]):
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"shardpack.Dataset({self.path!r}; {self._length:,} samples, {len(self.classes)} classes)"
+        return f"shardpack.Dataset({self._where!r}; {self._length:,} samples, {len(self.classes)} classes)"
 
 
 class View(Sequence[Any]):

@@ -8,15 +8,14 @@ import os
 import sys
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Optional, Union
 
 from . import _args, _columns, _core, _programs, _ranks
 from ._errors import ArgumentError, ShardpackWarning
+from ._remote import Paths, Place, StrPath
 from .transforms import CenterCrop, RandomResizedCrop, Resize
-
-StrPath = Union[str, "os.PathLike[str]"]
 
 _TAILS = ("default", "drop", "pad", "keep")  # as spk_tail
 _EPOCH_MAX = 0x3FFFFFFF
@@ -79,7 +78,8 @@ class Loader:
     with a warning (see ``on_hold``); nothing is ever overwritten.
 
     Args:
-        path_or_urls: folder or manifest of a dataset
+        path_or_urls: folder or manifest of a dataset; or its URL (``http://``, ``https://``, ``s3://BUCKET/PREFIX``); or a
+            list of URLs that hold the same dataset, mirrors: what one of them does not give comes from another
         batch_size: rows per rank, 1 to 1,048,576
         shuffle: a new order in each epoch; else stored order
         seed: of order and crops, 0 to 2**64 - 1
@@ -112,7 +112,15 @@ class Loader:
         echo: deliver each sample so many times per epoch, each time with another crop
         on_hold: when slots run short: ``"copy"``, or ``"error"``: LimitError
         output: ``"torch"``, ``"numpy"`` or ``"dlpack"`` (objects with ``__dlpack__``); None: torch if it is installed
-        verify: check every frame's SHA-256 digest before it is decompressed, beside its checksum after
+        verify: check every frame's SHA-256 digest before it is decompressed, beside its checksum after; always done for
+            URLs
+        cache_dir: of a dataset by URL: keep there what was read, for all processes of this machine and for epochs to
+            come. None: ``SHARDPACK_CACHE_DIR`` of the environment, or no cache; "": no cache
+        cache_limit: the cache never takes more, bytes or text such as ``"500GB"``; what was not used for longest goes
+            first. None: ``SHARDPACK_CACHE_LIMIT``, or 90 % of what is free
+        deadline: seconds after which a read from URLs fails, with all retries on all mirrors. None:
+            ``SHARDPACK_DEADLINE``, or 60
+        plain_credentials: let credentials (S3 keys, user and password) go over ``http://``, unencrypted
         prefetch_factor, persistent_workers, worker_init_fn, collate_fn, sampler, batch_sampler, generator,
             multiprocessing_context, in_order, pin_memory_device: as left over from a `DataLoader`: accepted where they
             mean something here, refused with the reason where they cannot. ``prefetch_factor`` batches per worker are
@@ -122,6 +130,7 @@ class Loader:
         FileNotFoundError: no dataset there
         ValueError, TypeError: an argument, named with its range; no dataset, a newer format version
         MemoryError or shardpack.LimitError: batches do not fit into memory, with numbers
+        shardpack.NetworkError: no URL answers as it should; the text tells what each one did
         RuntimeError: workers cannot be started
 
     While iterating, `shardpack.Error` with ``shard``, ``sample`` and ``offset``: damaged data (ValueError), storage
@@ -134,7 +143,7 @@ class Loader:
 
     def __init__(
         self,
-        path_or_urls: Union[StrPath, Sequence[StrPath]],
+        path_or_urls: Paths,
         *,
         batch_size: int,
         shuffle: bool = False,
@@ -165,12 +174,17 @@ class Loader:
         on_hold: str = "copy",
         output: Optional[str] = None,
         verify: bool = False,
+        cache_dir: Optional[StrPath] = None,
+        cache_limit: Union[int, str, None] = None,
+        deadline: Optional[float] = None,
+        plain_credentials: bool = False,
         prefetch_factor: Optional[int] = None,
         persistent_workers: bool = True,
         **dataloader: Any,
     ) -> None:
         self._core: Any = None
-        self.path = _args.path("path_or_urls", path_or_urls)
+        self._where = Place(path_or_urls, cache_dir, cache_limit, deadline, plain_credentials)
+        self.path = self._where.urls[0]
         self.shuffle = _args.flag("shuffle", shuffle)
         self.output = _output(output)
         _refuse(pin_memory, dataloader)
@@ -210,7 +224,7 @@ class Loader:
 
     def _open(self, options: dict[str, Any]) -> None:
         self._options = options
-        self._dataset = _core.Dataset(os.fsencode(self.path))
+        self._dataset = self._where.open()
         self._core = _core.Loader(self._dataset, options, self._plan.options)
         self._length: int = self._core.length()
         self._wanted: Optional[int] = None  # epoch asked for while another is under way
@@ -333,7 +347,14 @@ class Loader:
         """Figures since the loader was made: batches, samples, padded, substituted; wait_seconds (spent in waiting for
         batches: near 0 if the trainer is the bottleneck), worker_busy_seconds (sum over workers), bytes_read and
         frames_read, images_decoded, ready (batches ready at each call, mean), restarts (workers replaced), copies
-        (batches handed out as private copies), shared_lanes (read by another rank, too)."""
+        (batches handed out as private copies), shared_lanes (read by another rank, too).
+
+        Of a dataset by URL also cache_hits, cache_hit_bytes and cache_misses (frames and indexes), and in ``mirrors`` a
+        dict for each: url, requests, bytes, latency_p50 and latency_p99 (seconds to the first byte, None before there is
+        one), retries, failovers (requests that came to it after another one failed), hedges (second requests while a
+        first one stalled), and how many failed, by cause: no_connection, broken, stalled, denied (HTTP 401, 403),
+        missing (404, 410), throttled (429, 503), server_errors (other 5xx, 408), bad_replies, changed (length or ETag),
+        wrong_bytes (SHA-256)."""
         figures: dict[str, Any] = self._used().stats()
         return figures
 
@@ -366,13 +387,13 @@ class Loader:
         if self._public is None:
             from .dataset import Dataset
 
-            self._public = Dataset(self.path)
+            self._public = Dataset(self._where.urls, **self._where.options)
         return self._public
 
     def __repr__(self) -> str:
         state = "closed" if self._core is None or self._core.closed else f"epoch {self.epoch}"
         return (
-            f"shardpack.Loader({self.path!r}, batch_size={self.batch_size}, shuffle={self.shuffle}, "
+            f"shardpack.Loader({self._where!r}, batch_size={self.batch_size}, shuffle={self.shuffle}, "
             f"seed={self._options['seed']}, num_workers={self.num_workers}, output={self.output!r}; {self.ranks}; "
             f"{self._length} batches per epoch; {state})"
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 from . import _args, _core, _errors
-from .loader import StrPath
+from ._remote import Paths, Place, StrPath
 
 Progress = Union[bool, Callable[[Any], Any], None]
 
@@ -218,20 +218,31 @@ class VerifyResult:
         return not self.problems
 
 
-def verify(path: StrPath, *, jobs: Optional[int] = None, progress: Progress = None) -> VerifyResult:
+def verify(
+    path_or_urls: Paths,
+    *,
+    jobs: Optional[int] = None,
+    progress: Progress = None,
+    cache_dir: Optional[StrPath] = None,
+    cache_limit: Union[int, str, None] = None,
+    deadline: Optional[float] = None,
+    plain_credentials: bool = False,
+) -> VerifyResult:
     """Reads every byte of a dataset (or of one shard file) and lists all problems: ``if not shardpack.verify(path):``
 
     Args:
-        path: folder or manifest of a dataset, or one shard
+        path_or_urls: folder or manifest of a dataset, or one shard; or URLs, as for `Loader`
         jobs: threads; None: the CPU quota
         progress: True: a line on standard error; a callable gets ``(bytes done, bytes in all)`` now and then
+        cache_dir, cache_limit, deadline, plain_credentials: of datasets by URL, as for `Loader`
 
     Raises FileNotFoundError and others where the check itself cannot run.
     """
     line = _Line()
     jobs = 0 if jobs is None else _args.integer("jobs", jobs, 1, 1024)
+    place = Place(path_or_urls, cache_dir, cache_limit, deadline, plain_credentials)
     try:
-        totals, problems = _core.verify(os.fsencode(_args.path("path", path)), jobs, _callback(progress, line.verify))
+        totals, problems = _core.verify(place.encoded, place.options, jobs, _callback(progress, line.verify))
     finally:
         line.end()
     return VerifyResult([_errors.make(*row) for row in problems], totals["shards"], totals["samples"], totals["bytes"])

@@ -4,11 +4,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import os
 import random
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 import numpy as np
 import torch
@@ -16,7 +15,8 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from . import _args, _columns, _core, _programs, _ranks, samples
 from ._errors import ArgumentError, ChangedError, ShardpackWarning
-from .loader import _EPOCH_MAX, _TAILS, StrPath, _tail
+from ._remote import Paths, Place, StrPath
+from .loader import _EPOCH_MAX, _TAILS, _tail
 from .samples import Sample
 
 _SPECIAL = ("image", "label", "index", "valid", "key", "sample")
@@ -40,7 +40,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
     It also works with ``persistent_workers=True``.
 
     Args:
-        path: folder or manifest of a dataset
+        path_or_urls: as for `Loader`
         batch_size: rows per batch and rank
         shuffle, seed, lane_buffer, lane_groups, limit, drop_last, tail, rank, world_size, echo: as for `Loader`
         chunk: None: ``batch_size``, which lets each worker read its own part
@@ -55,7 +55,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         reseed: make the random numbers of Python, NumPy and PyTorch's CPU generator a function of (seed, epoch,
             position) before each transform, so that random transforms give the same for any number of workers and
             after a resume
-        verify: as for `Loader`
+        verify, cache_dir, cache_limit, deadline, plain_credentials: as for `Loader`
 
     Images of rows that are padded are repeated samples with label -100 and ``valid`` False. A bad image is an error
     that names the sample; an exception of ``transform`` is raised as it is, with a note that names the sample.
@@ -69,7 +69,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
 
     def __init__(
         self,
-        path: StrPath,
+        path_or_urls: Paths,
         *,
         batch_size: int,
         shuffle: bool = False,
@@ -91,12 +91,17 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         echo: int = 1,
         reseed: bool = True,
         verify: bool = False,
+        cache_dir: Optional[StrPath] = None,
+        cache_limit: Union[int, str, None] = None,
+        deadline: Optional[float] = None,
+        plain_credentials: bool = False,
     ) -> None:
         super().__init__()
         for name, function in (("transform", transform), ("collate_fn", collate_fn)):
             if function is not None and not callable(function):
                 raise TypeError(f"{name}={function!r}: must be callable")
-        self.path = _args.path("path", path)
+        self._where = Place(path_or_urls, cache_dir, cache_limit, deadline, plain_credentials)
+        self.path = self._where.urls[0]
         self.batch_size = _args.integer("batch_size", batch_size, 1, 1 << 20)
         self.transform, self.collate_fn = transform, collate_fn
         self._with_sample = _args.flag("with_sample", with_sample)
@@ -188,7 +193,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         options = {**self._options, "rank": self.ranks.rank, "world_size": self.ranks.world_size,
                    "tail": _tail(*self._tail_arguments, self.ranks.world_size),
                    "worker_program": _programs.worker()}
-        dataset = _core.Dataset(os.fsencode(self.path))
+        dataset = self._where.open()
         have = [name for name, _, _ in dataset.fields()]
         columns: list[dict[str, Any]] = [{"kind": kind} for kind in (_columns._KEY, _columns._INDEX, _columns._VALID)]
         columns += [{"kind": _columns._BYTES, "field": name.encode(), "optional": 1} for name in self._read(have)]
@@ -234,7 +239,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
     def __len__(self) -> int:
         """Batches per epoch of this rank, exact."""
         if self._samples is None:
-            self._samples = _core.Dataset(os.fsencode(self.path)).stat()["samples"]
+            self._samples = self._where.open().stat()["samples"]
         total = self._samples * self._options["echo"]
         total = min(total, self._options.get("limit", total))
         rows = self.batch_size * self.ranks.world_size
@@ -247,7 +252,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
 
     def __repr__(self) -> str:
         ranks = self._ranks or "ranks not settled yet"
-        return f"shardpack.ShardDataset({self.path!r}, batch_size={self.batch_size}; {ranks}; epoch {self.epoch})"
+        return f"shardpack.ShardDataset({self._where!r}, batch_size={self.batch_size}; {ranks}; epoch {self.epoch})"
 
 
 def _check_fields(fields: Optional[Sequence[str]]) -> Optional[tuple[str, ...]]:
@@ -337,7 +342,7 @@ class _Batches(Iterator[Any]):
     @property
     def names(self) -> list[str]:
         if not hasattr(self, "_names"):
-            dataset = _core.Dataset(os.fsencode(self.owner.path))
+            dataset = self.owner._where.open()
             self._names = self.owner._read([name for name, _, _ in dataset.fields()])
         return self._names
 

@@ -44,6 +44,14 @@ int core_options_set(void *out, const core_option *table, PyObject *dict);
 /* A list of dicts with "kind", "field", "optional" and image options; PyMem_Free frees *out. */
 int core_columns_set(PyObject *list, spk_column **out, size_t *n);
 extern const core_option core_loader_options[];
+/* Borrowed texts of a list of bytes; PyMem_Free frees *out. */
+int core_texts_set(PyObject *list, const char ***out, size_t *n);
+/* A dataset's places and how they are read. Borrows from the list and the dict; PyMem_Free frees urls. */
+typedef struct core_place {
+    const char **urls; /* one at least */
+    spk_dataset_options options;
+} core_place;
+int core_place_set(core_place *out, PyObject *urls, PyObject *dict);
 /* Calls PyErr_CheckSignals for a call that runs without the GIL. *thread is what PyEval_SaveThread gave. True if the
  * call is to end, with an exception set. */
 bool core_interrupted(PyThreadState **thread);
@@ -86,6 +94,9 @@ PyObject *core_dlpack(PyObject *owner, void *data, spk_dtype dtype, int ndim, co
 
 /* loader.c */
 extern PyType_Spec core_loader_spec;
+
+/* stats.c: the figures of a loader as a dict */
+PyObject *core_stats(const spk_loader *loader);
 
 /* pack.c */
 PyObject *core_pack(PyObject *module, PyObject *args);

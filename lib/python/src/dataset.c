@@ -18,21 +18,25 @@ const spk_dataset *core_dataset_get(PyObject *self)
 
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"path", "verify_full", NULL};
-    const char *path = NULL;
-    spk_dataset_options options = {.size = sizeof options};
+    static char *names[] = {"urls", "options", NULL};
+    PyObject *urls = NULL, *dict = NULL;
+    core_place place;
     spk_error err;
     spk_status status = SPK_OK;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "y|p:Dataset", names, &path, &options.verify_full))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!:Dataset", names, &PyList_Type, &urls, &PyDict_Type, &dict) ||
+        core_place_set(&place, urls, dict) < 0)
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     core_dataset *self = (core_dataset *)allocate(type, 0);
-    if (!self)
-        return NULL;
-    self->locked = pthread_mutex_init(&self->lock, NULL) == 0;
-    spk_error_clear(&err);
-    Py_BEGIN_ALLOW_THREADS status = spk_dataset_open(&self->dataset, path, &options, &err);
-    Py_END_ALLOW_THREADS if (status == SPK_OK) return (PyObject *)self;
+    if (self) {
+        self->locked = pthread_mutex_init(&self->lock, NULL) == 0;
+        spk_error_clear(&err);
+        Py_BEGIN_ALLOW_THREADS status = spk_dataset_open(&self->dataset, place.urls[0], &place.options, &err);
+        Py_END_ALLOW_THREADS
+    }
+    PyMem_Free(place.urls);
+    if (!self || status == SPK_OK)
+        return (PyObject *)self;
     Py_DECREF(self);
     return core_raise(&err);
 }

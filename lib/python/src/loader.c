@@ -310,17 +310,8 @@ static PyObject *length(PyObject *object, PyObject *none)
 static PyObject *stats(PyObject *object, PyObject *none)
 {
     loader *self = (loader *)object;
-    spk_loader_stats s;
     (void)none;
-    if (check(self) < 0)
-        return NULL;
-    spk_loader_get_stats(self->loader, &s);
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:d,s:d,s:K,s:K,s:K,s:d,s:K,s:K,s:K}", "batches", s.batches, "samples",
-                         s.samples, "padded", s.padded, "substituted", s.substituted, "wait_seconds",
-                         (double)s.wait_ns / 1e9, "worker_busy_seconds", (double)s.worker_busy_ns / 1e9, "bytes_read",
-                         s.bytes_read, "frames_read", s.frames_read, "images_decoded", s.images_decoded, "ready",
-                         s.batches > 0 ? (double)s.ready_sum / (double)s.batches : 0.0, "restarts", s.restarts,
-                         "copies", s.copies, "shared_lanes", s.shared_lanes);
+    return check(self) < 0 ? NULL : core_stats(self->loader);
 }
 
 static PyObject *take_notes(PyObject *object, PyObject *none)

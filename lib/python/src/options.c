@@ -149,6 +149,45 @@ static const core_option column_options[] = {
     {NULL, CORE_INT, 0},
 };
 
+int core_texts_set(PyObject *list, const char ***out, size_t *n)
+{
+    Py_ssize_t count = PyList_Size(list);
+    if (count < 0)
+        return -1;
+    *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
+    for (Py_ssize_t i = 0; *out && i < count; i++)
+        if (!((*out)[i] = PyBytes_AsString(PyList_GetItem(list, i))))
+            return -1;
+    *n = (size_t)count;
+    return *out ? 0 : (PyErr_NoMemory(), -1);
+}
+
+static const core_option dataset_options[] = {
+    ROW(spk_dataset_options, CORE_INT, verify_full),       ROW(spk_dataset_options, CORE_DOUBLE, deadline),
+    ROW(spk_dataset_options, CORE_TEXT, cache_dir),        ROW(spk_dataset_options, CORE_U64, cache_limit),
+    ROW(spk_dataset_options, CORE_INT, plain_credentials), {NULL, CORE_INT, 0},
+};
+
+int core_place_set(core_place *out, PyObject *urls, PyObject *dict)
+{
+    size_t n = 0;
+    *out = (core_place){.options = {.size = sizeof out->options}};
+    int failed = core_texts_set(urls, &out->urls, &n);
+    if (!failed && n == 0) {
+        PyErr_SetString(PyExc_ValueError, "no path");
+        failed = -1;
+    }
+    if (!failed)
+        failed = core_options_set(&out->options, dataset_options, dict);
+    if (failed) {
+        PyMem_Free(out->urls);
+        return -1;
+    }
+    out->options.mirrors = out->urls + 1;
+    out->options.mirror_count = n - 1;
+    return 0;
+}
+
 int core_columns_set(PyObject *list, spk_column **out, size_t *n)
 {
     Py_ssize_t count = PyList_Size(list);

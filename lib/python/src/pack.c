@@ -68,20 +68,6 @@ typedef struct lists {
     spk_split *splits;
 } lists;
 
-/* Borrowed texts of a list of bytes. */
-static int take_texts(PyObject *list, const char ***out, size_t *n)
-{
-    Py_ssize_t count = PyList_Size(list);
-    if (count < 0)
-        return -1;
-    *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
-    for (Py_ssize_t i = 0; *out && i < count; i++)
-        if (!((*out)[i] = PyBytes_AsString(PyList_GetItem(list, i))))
-            return -1;
-    *n = (size_t)count;
-    return *out ? 0 : (PyErr_NoMemory(), -1);
-}
-
 static int take_splits(PyObject *list, spk_split **out, size_t *n)
 {
     Py_ssize_t count = PyList_Size(list);
@@ -136,8 +122,9 @@ PyObject *core_pack(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "yyO!O!O!O!OO:pack", &src, &dst, &PyDict_Type, &dict, &PyList_Type, &include,
                           &PyList_Type, &exclude, &PyList_Type, &splits, &j.on_progress, &j.on_note))
         return NULL;
-    if (core_options_set(&o, pack_options, dict) == 0 && take_texts(include, &l.include, &o.include_count) == 0 &&
-        take_texts(exclude, &l.exclude, &o.exclude_count) == 0 && take_splits(splits, &l.splits, &o.split_count) == 0) {
+    if (core_options_set(&o, pack_options, dict) == 0 && core_texts_set(include, &l.include, &o.include_count) == 0 &&
+        core_texts_set(exclude, &l.exclude, &o.exclude_count) == 0 &&
+        take_splits(splits, &l.splits, &o.split_count) == 0) {
         o.include = l.include;
         o.exclude = l.exclude;
         o.splits = l.splits;
@@ -174,23 +161,29 @@ static void on_problem(void *user, const spk_error *problem)
 
 PyObject *core_verify(PyObject *module, PyObject *args)
 {
-    const char *path = NULL;
+    PyObject *urls = NULL, *dict = NULL;
+    core_place place;
     spk_verify_options o = {.size = sizeof o, .on_problem = on_problem, .on_progress = on_verify_progress};
     spk_verify_result r;
     job j = {.failed = false};
     spk_error err;
     (void)module;
-    if (!PyArg_ParseTuple(args, "yiO:verify", &path, &o.jobs, &j.on_progress))
+    if (!PyArg_ParseTuple(args, "O!O!iO:verify", &PyList_Type, &urls, &PyDict_Type, &dict, &o.jobs, &j.on_progress) ||
+        core_place_set(&place, urls, dict) < 0)
         return NULL;
     j.problems = PyList_New(0);
-    if (!j.problems)
+    if (!j.problems) {
+        PyMem_Free(place.urls);
         return NULL;
+    }
     memset(&r, 0, sizeof r);
     spk_error_clear(&err);
     o.user = &j;
+    o.dataset = &place.options;
     j.thread = PyEval_SaveThread();
-    spk_status status = spk_verify(path, &o, &r, &err);
+    spk_status status = spk_verify(place.urls[0], &o, &r, &err);
     PyEval_RestoreThread(j.thread);
+    PyMem_Free(place.urls);
     if (PyErr_Occurred() || status < 0) {
         Py_DECREF(j.problems);
         return PyErr_Occurred() ? NULL : core_raise(&err);
