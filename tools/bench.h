@@ -32,6 +32,7 @@ typedef struct bench_pass {
     uint64_t memory;         /* private bytes of the largest worker; 0: unknown */
     uint64_t batches, rows;  /* measured */
     uint64_t restarts, substituted;
+    remote_report remote;
 } bench_pass;
 
 typedef struct bench {

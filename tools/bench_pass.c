@@ -111,6 +111,7 @@ static void sum_up(const pass *p, bench_pass *out)
     out->batches = intervals;
     out->rows = p->rows - padded;
     out->memory = p->memory;
+    remote_report_take(&out->remote, p->loader);
     out->restarts = s.restarts;
     out->substituted = s.substituted;
     out->ready = p->setup.options.workers > 0 ? (double)s.ready_sum / (double)s.batches : -1;

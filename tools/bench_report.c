@@ -88,6 +88,13 @@ static void print_memory(const bench_pass *p)
                out_size(t.b, sizeof t.b, p->estimate.worker_bytes));
 }
 
+static void print_remote(const char *text)
+{
+    printf("         ");
+    out_name(stdout, text);
+    putchar('\n');
+}
+
 void bench_print_pass(const bench *b, const bench_pass *p)
 {
     line t;
@@ -103,6 +110,7 @@ void bench_print_pass(const bench *b, const bench_pass *p)
     if (b->values->step_ms > 0)
         printf("  %4.0f %%  %s", 100 * p->waited, bench_is_starved(p) ? "data" : "trainer");
     putchar('\n');
+    remote_report_print(&p->remote, print_remote);
     fflush(stdout);
 }
 
@@ -203,6 +211,7 @@ static json_t *json_pass(const bench *b, const bench_pass *p)
     out_json_count(o, "substituted", p->substituted);
     if (b->values->step_ms > 0)
         out_json_text(o, "bottleneck", bench_is_starved(p) ? "data" : "trainer");
+    remote_report_json(&p->remote, o);
     return o;
 }
 

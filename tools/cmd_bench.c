@@ -181,6 +181,8 @@ static int run(const opts *o)
     b->ahead = (v->loader.prefetch ? v->loader.prefetch : 4) + 1;
     cli_catch_signals();
     int rc = bench_run(b, sweep, n);
+    for (size_t i = 0; i < b->count; i++)
+        remote_report_free(&b->passes[i].remote);
     free(b);
     return rc;
 }
@@ -216,6 +218,9 @@ const command cmd_bench = {
         "above the table tell what is held in memory. A lane is one of the shuffled streams of samples that a batch is "
         "put together from; each is read by one worker and holds --lane-buffer samples, so that more lanes mix better "
         "and take more memory.\n\n"
+        "Below the line of a dataset by URL are the figures of each mirror: bytes, requests, time to the first byte "
+        "(median and p99), retries, failovers, second requests while a first one stalled (hedges), what failed and "
+        "why; and those of the cache.\n\n"
         "A single pass reads from the disk or from the system's cache, as it happens: the first one may be slower.",
     .options = options,
     .operands = operands,

@@ -67,7 +67,8 @@ static const opt options[] = {
      .kind = OPT_FLAG,
      .letter = 'v',
      AT(verbose),
-     .help = "Tell on standard error what the loader needs and did, and its hints."},
+     .help = "Tell on standard error what the loader needs and did, its hints, and of a dataset by URL the figures of "
+             "each mirror and of the cache; with --json these are the last line of the output."},
     {0},
 };
 

@@ -168,20 +168,24 @@ void stream_note_estimate(const spk_loader_estimate *e)
                  out_plural(b, sizeof b, e->shuffle_samples, "sample", NULL), out_size(c, sizeof c, e->shuffle_bytes));
 }
 
-static void note_mirrors(const stream *s, const spk_loader_stats *t)
+static void note(const char *text)
 {
-    spk_mirror_stats m;
-    char a[48], b[48], c[48], d[48];
-    for (size_t i = 0; spk_loader_get_mirror(s->loader, i, &m) == SPK_OK; i++)
-        cli_note("%s: %s in %s, first byte after %s (p99 %s); %" PRIu64 " retries, %" PRIu64 " failovers, %" PRIu64
-                 " hedges; %" PRIu64 " throttled, %" PRIu64 " server errors, %" PRIu64 " broken or stalled, %" PRIu64
-                 " with wrong bytes",
-                 m.url, out_size(a, sizeof a, m.bytes), out_plural(b, sizeof b, m.requests, "request", NULL),
-                 out_time(c, sizeof c, m.latency_p50), out_time(d, sizeof d, m.latency_p99), m.retries, m.failovers,
-                 m.hedges, m.throttled, m.server_errors, m.broken + m.stalled + m.no_connection, m.wrong_bytes);
-    if (t->cache_hits || t->cache_misses)
-        cli_note("cache: %s (%s), %s fetched", out_plural(a, sizeof a, t->cache_hits, "hit", NULL),
-                 out_size(b, sizeof b, t->cache_hit_bytes), out_plural(c, sizeof c, t->cache_misses, "piece", NULL));
+    cli_note("%s", text);
+}
+
+/* Not without --verbose: the lines of an epoch are the same for a folder and a URL, and in each run. */
+static void tell_mirrors(const stream *s)
+{
+    remote_report report;
+    remote_report_take(&report, s->loader);
+    if (s->values->json && report.count > 0) {
+        json_t *o = json_object();
+        remote_report_json(&report, o);
+        (void)out_json_line(o);
+    } else {
+        remote_report_print(&report, note);
+    }
+    remote_report_free(&report);
 }
 
 void stream_note_stats(const stream *s)
@@ -200,5 +204,5 @@ void stream_note_stats(const stream *s)
                  out_plural(c, sizeof c, t.images_decoded, "image", NULL),
                  out_time(d, sizeof d, (double)t.wait_ns / 1e9), out_time(e, sizeof e, (double)t.worker_busy_ns / 1e9));
     if (s->values->verbose)
-        note_mirrors(s, &t);
+        tell_mirrors(s);
 }

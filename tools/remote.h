@@ -1,9 +1,10 @@
-/* Options of every command that opens a dataset, for datasets by URL. The values struct of a command has a member
- * `remote`, its table the rows REMOTE_ROWS(type). */
+/* Datasets by URL: the options of every command that opens a dataset, and what a loader tells of its mirrors and its
+ * cache. The values struct of a command has a member `remote`, its table the rows REMOTE_ROWS(type). */
 #ifndef TOOLS_REMOTE_H
 #define TOOLS_REMOTE_H
 
-#include <shardpack/dataset.h>
+#include <jansson.h>
+#include <shardpack/loader.h>
 
 #include "opts.h"
 
@@ -16,6 +17,24 @@ typedef struct remote_values {
 
 /* The library's options from them. They point into the values. */
 spk_dataset_options remote_options(const remote_values *v);
+
+#define REMOTE_MIRRORS_MAX 16
+
+/* The figures of a loader that reads from URLs. count 0: it reads a folder. */
+typedef struct remote_report {
+    spk_mirror_stats mirrors[REMOTE_MIRRORS_MAX];
+    char *urls[REMOTE_MIRRORS_MAX]; /* own copies: the figures outlive the dataset */
+    size_t count;
+    uint64_t cache_hits, cache_hit_bytes, cache_misses;
+} remote_report;
+
+/* Takes the figures; what does not fit into memory is left out. Free it also if count is 0. */
+void remote_report_take(remote_report *r, const spk_loader *loader);
+void remote_report_free(remote_report *r);
+/* A line for each mirror and one for the cache: `line` is called with each. */
+void remote_report_print(const remote_report *r, void (*line)(const char *text));
+/* Sets "mirrors" and "cache" of the object; nothing if count is 0. */
+void remote_report_json(const remote_report *r, json_t *object);
 
 /* clang-format off */
 #define REMOTE_ROWS(type)                                                                                              \
