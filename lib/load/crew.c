@@ -46,7 +46,9 @@ spk_status spk_crew_start_one(spk_loader *l, spk_worker *w, spk_error *err)
     }
     spk_spawn how = {
         .program = l->program, .number = number, .socket = theirs, .memory = l->core->memory.fd, .trainer = l->trainer};
-    spk_status status = spk_process_start(&w->process, &how, err);
+    spk_status status = spk_loader_net_send(l, w->socket, err);
+    if (status == SPK_OK)
+        status = spk_process_start(&w->process, &how, err);
     close(theirs);
     w->seen_steps = 0;
     w->seen_ns = spk_now_ns();

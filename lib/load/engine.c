@@ -33,7 +33,8 @@ struct spk_engine {
     size_t tasks_cap;
 };
 
-spk_status spk_engine_new(spk_engine **out, uint8_t *base, uint32_t worker, uint32_t max_open, spk_error *err)
+spk_status spk_engine_new(spk_engine **out, uint8_t *base, const char *net, uint32_t worker, uint32_t max_open,
+                          spk_error *err)
 {
     *out = NULL;
     const spk_shm_head *head = (const spk_shm_head *)base;
@@ -50,7 +51,7 @@ spk_status spk_engine_new(spk_engine **out, uint8_t *base, uint32_t worker, uint
     e->max_open = max_open < 1 ? 1 : max_open;
     e->reader.activity = (spk_activity *)(base + head->activity_at) + worker;
     spk_needs_of(&e->reader.needs, e->spec);
-    spk_status status = spk_shard_cache_new(&e->reader.cache, base, max_open, err);
+    spk_status status = spk_shard_cache_new(&e->reader.cache, base, net, max_open, err);
     if (status == SPK_OK)
         status = spk_frame_reader_new(&e->reader.decoder, err);
     if (status == SPK_OK)

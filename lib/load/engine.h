@@ -7,10 +7,10 @@
 
 typedef struct spk_engine spk_engine;
 
-/* base is the mapped memfd (or plain memory laid out alike), borrowed. worker: 0 to spec.workers - 1 (0 if workers is
- * 0). The only files it opens are shards; at most max_open at a time. */
-SPK_CHECK spk_status spk_engine_new(spk_engine **out, uint8_t *base, uint32_t worker, uint32_t max_open,
-                                    spk_error *err);
+/* base is the mapped memfd (or plain memory laid out alike), borrowed. net: as for spk_shard_cache_new. worker: 0 to
+ * spec.workers - 1 (0 if workers is 0). The only files it opens are shards; at most max_open at a time. */
+SPK_CHECK spk_status spk_engine_new(spk_engine **out, uint8_t *base, const char *net, uint32_t worker,
+                                    uint32_t max_open, spk_error *err);
 /* Fills this worker's rows of the batch. Content errors follow spec.on_error; others fail the run. done is filled in
  * completely (kind DONE or FAIL). Lanes stay open for the next batch; a batch that is not the next one (after a
  * restart, a new epoch or a jump) enters them anew. What is being done is written to the worker's activity text

@@ -48,7 +48,13 @@ spk_status spk_loader_fail(spk_loader *l, const spk_error *err)
 
 spk_status spk_loader_new_engine(spk_loader *l, spk_error *err)
 {
-    return spk_engine_new(&l->engine, l->core->memory.base, 0, spk_open_shards_max(), err);
+    spk_buf net = {0};
+    spk_status status = spk_loader_net_text(l, &net, err);
+    if (status == SPK_OK)
+        status =
+            spk_engine_new(&l->engine, l->core->memory.base, (const char *)net.data, 0, spk_open_shards_max(), err);
+    spk_buf_free(&net);
+    return status;
 }
 
 static spk_status set_options(spk_loader *l, const spk_loader_options *o, spk_error *err)

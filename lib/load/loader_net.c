@@ -1,6 +1,8 @@
 /* What a loader can tell of a dataset by URL: per mirror, added up over the workers and the trainer's own requests; and
  * notes on what costs time. */
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
 #include "dataset/dataset.h"
@@ -15,7 +17,33 @@ static uint64_t get(const _Atomic uint64_t *p)
 static const spk_net_shared *of_workers(const spk_loader *l)
 {
     const spk_shm_head *head = spk_memory_head(&l->core->memory);
-    return head->net ? (const spk_net_shared *)(l->core->memory.base + head->net_shared) : NULL;
+    return head->net_bytes > 0 ? (const spk_net_shared *)(l->core->memory.base + head->net_shared) : NULL;
+}
+
+spk_status spk_loader_net_text(const spk_loader *l, spk_buf *out, spk_error *err)
+{
+    uint64_t bytes = spk_memory_head(&l->core->memory)->net_bytes;
+    if (bytes == 0)
+        return SPK_OK;
+    SPK_TRY(spk_net_pack(l->dataset->net, out, err));
+    return out->len == bytes ? SPK_OK : spk_error_set(err, SPK_E_STATE, "the dataset's mirrors changed");
+}
+
+/* All of it fits into the socket's buffer, so that nothing waits for a worker that does not run yet. */
+spk_status spk_loader_net_send(const spk_loader *l, int socket, spk_error *err)
+{
+    const int room = 2 * (int)SPK_NET_TEXT_MAX;
+    spk_buf text = {0};
+    spk_status status = spk_loader_net_text(l, &text, err);
+    if (text.len > 0)
+        (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
+    for (size_t at = 0; at < text.len && status == SPK_OK; at += SPK_NET_PACKET) {
+        size_t n = text.len - at < SPK_NET_PACKET ? text.len - at : SPK_NET_PACKET;
+        if (send(socket, (const char *)text.data + at, n, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)n)
+            status = spk_error_sys(err, errno, "sending mirrors and options to a worker");
+    }
+    spk_buf_free(&text);
+    return status;
 }
 
 /* Seconds below which a share of the requests had their first byte. */

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "load/engine.h"
 #include "load/limits.h"
 #include "load/memory.h"
@@ -108,6 +109,10 @@ void spk_loader_note(const spk_loader *l, const char *fmt, ...) __attribute__((f
 
 /* loader_net.c */
 void spk_loader_net_stats(const spk_loader *l, spk_loader_stats *out);
+/* What an engine needs to open a dataset by URL; nothing for a folder. */
+SPK_CHECK spk_status spk_loader_net_text(const spk_loader *l, spk_buf *out, spk_error *err);
+/* Sends it to a worker that is about to start. */
+SPK_CHECK spk_status spk_loader_net_send(const spk_loader *l, int socket, spk_error *err);
 /* What costs time, told once. */
 void spk_loader_net_notes(spk_loader *l);
 

@@ -45,18 +45,9 @@ static spk_status net_bytes(const spk_dataset *dataset, uint64_t *out, spk_error
     spk_status status = spk_net_pack(dataset->net, &text, err);
     *out = text.len;
     spk_buf_free(&text);
-    return status;
-}
-
-static spk_status put_net(uint8_t *base, const spk_shm_head *layout, const spk_dataset *dataset, spk_error *err)
-{
-    spk_buf text = {0};
-    spk_status status = spk_net_pack(dataset->net, &text, err);
-    if (status == SPK_OK && text.len != layout->net_bytes)
-        status = spk_error_set(err, SPK_E_STATE, "the dataset's mirrors changed");
-    if (status == SPK_OK)
-        memcpy(base + layout->net, text.data, text.len);
-    spk_buf_free(&text);
+    if (status == SPK_OK && *out > SPK_NET_TEXT_MAX)
+        status = spk_error_set(err, SPK_E_LIMIT, "mirrors and options of %" PRIu64 " bytes, at most %u are allowed",
+                               *out, SPK_NET_TEXT_MAX);
     return status;
 }
 
@@ -75,8 +66,6 @@ spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const
     fits = fits && place(&end, 64, spec->shards + 1, sizeof(uint64_t), &out->first_sample);
     fits = fits && place(&end, 64, spec->shards, sizeof(spk_shm_shard), &out->shards);
     fits = fits && place(&end, 64, 1, names, &out->names);
-    if (dataset->net)
-        fits = fits && place(&end, 64, 1, out->net_bytes, &out->net);
     fits = fits && place(&end, SPK_SLOT_ALIGN, workers, sizeof(spk_activity), &out->activity_at);
     if (dataset->net)
         fits = fits && place(&end, 64, 1, sizeof(spk_net_shared), &out->net_shared);
@@ -117,7 +106,7 @@ static spk_status fill(uint8_t *base, const spk_shm_head *layout, const spk_load
         at += n;
     }
     first[spec->shards] = spec->samples;
-    return dataset->net ? put_net(base, layout, dataset, err) : SPK_OK;
+    return SPK_OK;
 }
 
 static spk_status make_memfd(uint64_t bytes, int *out, spk_error *err)

@@ -2,8 +2,8 @@
  * the worker refuses another SPK_PROTOCOL, and another version of the library, whose order or pixels may be others (a
  * trainer may run on while a new version is installed). All numbers in native order.
  *
- * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | names | net | activity | net counts | (page)
- *         slots | (page) arenas
+ * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | names | activity | net counts | (page) slots |
+ *         (page) arenas
  *
  * The part before the slots is written once by the trainer, before any worker starts, and read-only for workers. A slot
  * is written by workers between a RUN packet and their DONE, and read by the trainer between the last DONE and release.
@@ -17,7 +17,7 @@
 #include "load/spec.h"
 
 /* "SP", the version of the order, and that of what is declared here. */
-#define SPK_PROTOCOL (0x53500000u | SPK_PLAN_ORDER << 8 | 3u)
+#define SPK_PROTOCOL (0x53500000u | SPK_PLAN_ORDER << 8 | 4u)
 
 typedef struct spk_shm_shard {
     uint64_t name; /* offset of its path in names, NUL-terminated */
@@ -33,15 +33,20 @@ typedef struct spk_shm_head {
     uint64_t folder;                            /* offset in names: the dataset's folder or URL */
     uint64_t slots_at;                          /* slot s is at slots_at + s * slot_stride */
     uint64_t slot_stride;
-    uint64_t arenas_at;      /* arena of slot s at arenas_at + s * spec.arena_bytes */
-    uint64_t net, net_bytes; /* of a dataset by URL: mirrors and options (io/net.h), offset in the memfd; 0: a folder */
-    uint64_t net_shared;     /* spk_net_shared, written by workers */
-    uint64_t activity_at;    /* spk_activity of worker w at activity_at + w * sizeof(spk_activity) */
-    uint64_t bytes;          /* of the memfd */
+    uint64_t arenas_at; /* arena of slot s at arenas_at + s * spec.arena_bytes */
+    /* Of a dataset by URL; 0: a folder. URLs may hold secrets: so many bytes of mirrors and options (io/net.h) are the
+     * first packets on the socket, of SPK_NET_PACKET bytes but for the last, and never in this memory. */
+    uint64_t net_bytes;
+    uint64_t net_shared;  /* spk_net_shared, written by workers */
+    uint64_t activity_at; /* spk_activity of worker w at activity_at + w * sizeof(spk_activity) */
+    uint64_t bytes;       /* of the memfd */
     /* Batches with a serial below it are not wanted any more: a worker that has not begun one answers DONE at once. Set
      * by the trainer at any time. */
     _Atomic uint64_t wanted_from;
 } spk_shm_head;
+
+#define SPK_NET_PACKET 16384u
+#define SPK_NET_TEXT_MAX (128u << 10) /* 16 URLs of 4 KiB, and a path */
 
 /* What a worker is doing, for the report of one that makes no progress. Written by the worker without locks, read by
  * the trainer only when the worker is overdue: text may be torn, never unterminated. */

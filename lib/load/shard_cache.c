@@ -37,13 +37,16 @@ struct spk_shard_cache {
     uint32_t expected_n;
 };
 
-static spk_status open_net(spk_shard_cache *c, uint8_t *base, spk_error *err)
+static spk_status open_net(spk_shard_cache *c, uint8_t *base, const char *net, spk_error *err)
 {
-    return spk_net_unpack(&c->net, (const char *)base + c->head->net, (size_t)c->head->net_bytes,
-                          (spk_net_shared *)(base + c->head->net_shared), err);
+    if (!net)
+        return spk_error_set(err, SPK_E_STATE, "a dataset by URL without its mirrors");
+    return spk_net_unpack(&c->net, net, (size_t)c->head->net_bytes, (spk_net_shared *)(base + c->head->net_shared),
+                          err);
 }
 
-spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, uint32_t max_open, spk_error *err)
+spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, const char *net, uint32_t max_open,
+                               spk_error *err)
 {
     *out = NULL;
     spk_shard_cache *c = calloc(1, sizeof *c);
@@ -61,7 +64,7 @@ spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, uint3
     c->rows = (const spk_shm_shard *)(base + c->head->shards);
     c->names = (const char *)(base + c->head->names);
     spk_shard_cache_resize(c, max_open);
-    spk_status status = c->head->net ? open_net(c, (uint8_t *)(uintptr_t)base, err) : SPK_OK;
+    spk_status status = c->head->net_bytes > 0 ? open_net(c, (uint8_t *)(uintptr_t)base, net, err) : SPK_OK;
     if (status < 0)
         spk_shard_cache_free(c);
     else

@@ -9,8 +9,10 @@
 
 typedef struct spk_shard_cache spk_shard_cache;
 
-/* base is borrowed. At most max_open (at least 1) shards are open at a time. */
-SPK_CHECK spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, uint32_t max_open, spk_error *err);
+/* base is borrowed. net: mirrors and options of a dataset by URL, head.net_bytes of them; else NULL. At most max_open
+ * (at least 1) shards are open at a time. */
+SPK_CHECK spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, const char *net, uint32_t max_open,
+                                         spk_error *err);
 void spk_shard_cache_free(spk_shard_cache *c);
 /* Changes the bound; shards beyond it are closed. */
 void spk_shard_cache_resize(spk_shard_cache *c, uint32_t max_open);

@@ -68,6 +68,28 @@ static bool receive_packet(int fd, spk_run_packet *run)
     }
 }
 
+/* What the trainer has sent before all else, of a dataset by URL. */
+static spk_status receive_net(int fd, const spk_memory *memory, char **out, spk_error *err)
+{
+    uint64_t bytes = spk_memory_head(memory)->net_bytes, have = 0;
+    if (bytes == 0)
+        return SPK_OK;
+    if (bytes > SPK_NET_TEXT_MAX)
+        return spk_error_set(err, SPK_E_FORMAT, "mirrors and options of %llu bytes", (unsigned long long)bytes);
+    *out = malloc((size_t)bytes);
+    if (!*out)
+        return spk_error_nomem(err, (size_t)bytes);
+    while (have < bytes) {
+        ssize_t n = recv(fd, *out + have, (size_t)(bytes - have), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return spk_error_sys(err, n < 0 ? errno : EPIPE, "mirrors and options from the trainer");
+        have += (uint64_t)n;
+    }
+    return SPK_OK;
+}
+
 static void serve(const spk_worker_setup *s, const spk_memory *memory, spk_engine *engine, spk_done_packet *done)
 {
     const spk_shm_head *head = spk_memory_head(memory);
@@ -90,6 +112,7 @@ int spk_worker_run(const spk_worker_setup *s)
 {
     spk_memory memory = {.fd = -1};
     spk_engine *engine = NULL;
+    char *net = NULL;
     spk_done_packet done = {.kind = SPK_PACKET_HELLO, .protocol = SPK_PROTOCOL, .row = SPK_ROW_NONE};
     spk_error_clear(&done.error);
     spk_error_clear(&done.first_substitution);
@@ -97,7 +120,10 @@ int spk_worker_run(const spk_worker_setup *s)
     if (status == SPK_OK)
         status = spk_memory_map(&memory, s->memory, &done.error);
     if (status == SPK_OK)
-        status = spk_engine_new(&engine, memory.base, s->number, spk_open_shards_max(), &done.error);
+        status = receive_net(s->socket, &memory, &net, &done.error);
+    if (status == SPK_OK)
+        status = spk_engine_new(&engine, memory.base, net, s->number, spk_open_shards_max(), &done.error);
+    free(net);
     if (status < 0)
         done.kind = SPK_PACKET_FAIL;
     if (send_packet(s->socket, &done) && status == SPK_OK)

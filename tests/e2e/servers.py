@@ -13,14 +13,14 @@ import time
 import harness
 
 sys.path.insert(0, str(harness.REPO / "tests" / "support"))
-from fault_proxy import FAULTS, FaultProxy  # noqa: E402,F401
+from fault_proxy import FAULTS, FaultProxy, SlowHandshake  # noqa: E402,F401
 from s3_stand_in import Refused, S3StandIn  # noqa: E402,F401
 
 CONFIG = """
 daemon off; master_process off; worker_processes 1; pid {dir}/nginx.pid; error_log {dir}/error.log;
 events {{ worker_connections 1024; }}
 http {{
-  log_format short '$request_method $uri $status $body_bytes_sent $http_range';
+  log_format short '$request_method $uri $status $body_bytes_sent $http_range $connection';
   access_log {dir}/access.log short;
   client_body_temp_path {dir}/body; proxy_temp_path {dir}/p; fastcgi_temp_path {dir}/f; uwsgi_temp_path {dir}/u;
   scgi_temp_path {dir}/s;
@@ -80,7 +80,7 @@ class Nginx:
         self.address = ("127.0.0.1", self.port)
 
     def requests(self):
-        """Lines of the access log: method, path, status, bytes, range."""
+        """Lines of the access log: method, path, status, bytes, range, number of the connection."""
         time.sleep(0.1)
         return [line.split() for line in (self.dir / "access.log").read_text().splitlines()]
 

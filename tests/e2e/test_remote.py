@@ -6,7 +6,7 @@ import shutil
 import time
 
 from harness import LONG, equal, long, require, shards
-from servers import FAULTS, FaultProxy, Nginx, Refused, S3StandIn, SeaweedFS, put_tree, running
+from servers import FAULTS, FaultProxy, Nginx, Refused, S3StandIn, SeaweedFS, SlowHandshake, put_tree, running
 
 STREAM = ["--hflip", "0.5", "--batch-size", "64"]
 S3 = {"AWS_ENDPOINT_URL": "", "AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET-of-the-test",
@@ -62,6 +62,46 @@ def test_tls(case):
         case.refused("*certificate*", "ls", web.tls_url + "/set", "--deadline", "1")
         have = stream(case, web.tls_url + "/set", "-w", 2, env={"CURL_CA_BUNDLE": str(web.dir / "cert.pem")})
         equal(have, stream(case, local), "over TLS")
+
+
+def test_slow_tls_handshakes(case):
+    local = dataset(case)
+    want = stream(case, local)
+    with running(Nginx(case, local.parent, tls=True)) as web:
+        trust, server = {"CURL_CA_BUNDLE": str(web.dir / "cert.pem")}, ("127.0.0.1", web.tls_port)
+        with running(SlowHandshake(server, lambda n: 1.5 * (n % 2))) as slow:
+            equal(stream(case, slow.url + "/set", "-w", 2, env=trust), want, "every other one takes 1.5 s")
+            require(slow.connections > 1, "%d connections", slow.connections)
+        with running(SlowHandshake(server, lambda n: 600)) as stuck:
+            have = stream(case, stuck.url + "/set", "--mirror", web.tls_url + "/set", "-w", 2, env=trust)
+            equal(have, want, "from the mirror beside one that never ends its handshakes")
+            start = time.monotonic()
+            case.refused(f"*{stuck.url}*", "ls", stuck.url + "/set", "--deadline", "2", env=trust)
+            require(time.monotonic() - start < 30, "in time")
+
+
+def test_figures_of_mirrors(case):
+    local = dataset(case)
+    size = sum(path.stat().st_size for path in shards(local))
+    with running(Nginx(case, local.parent)) as web:
+        with running(FaultProxy(web.address, ["503"], only=lambda path: path.endswith(".zst"), retry_after=0)) as bad:
+            urls, cache = [bad.url + "/set", web.url + "/set"], case.dir / "cache"
+            place = [urls[0], "--mirror", urls[1], "--cache-dir", cache]
+            done = json.loads(case.spk("bench", "--json", "-e", "2", "-w", "1", *place).out)["passes"][0]
+            equal([mirror["url"] for mirror in done["mirrors"]], urls, "mirrors")
+            first, second = done["mirrors"]
+            require(first["throttled"] > 0 and first["wrong_bytes"] == first["missing"] == 0, "%r", first)
+            require(second["failovers"] > 0 and second["bytes"] >= size and second["retries"] == 0, "%r", second)
+            require(0 < second["latency_p50"] <= second["latency_p99"], "%r", second)
+            equal(sum(done["cache"][name] > 0 for name in ("hits", "hit_bytes", "misses")), 3, "figures of the cache")
+            table = case.spk("bench", "-e", "1", "-w", "1", *place).out.decode()
+            require(urls[1] + ": " in table and "first byte after" in table and "cache: " in table, "%s", table)
+            lines = stream(case, *place[:1], "--json", *place[1:]).splitlines()
+            require("mirrors" not in json.loads(lines[-1]), "%r", lines[-1])
+            last = json.loads(stream(case, *place[:1], "--json", "-v", *place[1:]).splitlines()[-1])
+            equal([mirror["url"] for mirror in last["mirrors"]], urls, "mirrors")
+            require(last["cache"]["hits"] > 0, "%r", last)
+        equal(json.loads(case.spk("bench", "--json", "-e", "1", "-w", "1", local).out)["passes"][0].get("mirrors"), None, "local")
 
 
 def test_one_download_for_two_processes(case):
@@ -193,9 +233,11 @@ def test_s3_signed(case):
         put_tree(s3, "bucket", local, "some/prefix/")
         url = "s3://bucket/some/prefix"
         want = stream(case, local, "-e", 2)
-        for workers in (0, 2):
+        for workers in range(5):
+            cache = case.dir / f"cache-{workers}"
             equal(stream(case, url, "-w", workers, "-e", 2, env=s3_env(s3)), want, f"{workers} workers")
-        equal(stream(case, url, "-w", 2, "-e", 2, "--cache-dir", case.dir / "cache", env=s3_env(s3)), want, "with a cache")
+            equal(stream(case, url, "-w", workers, "-e", 2, "--cache-dir", cache, env=s3_env(s3)), want,
+                  f"{workers} workers with a cache")
         case.refused("*SignatureDoesNotMatch*", "ls", url, env=s3_env(s3, AWS_SECRET_ACCESS_KEY="other"))
         case.refused("*InvalidAccessKeyId*", "ls", url, env=s3_env(s3, AWS_ACCESS_KEY_ID="nobody"))
         case.refused("*NoSuchKey*", "ls", "s3://bucket/nothing", env=s3_env(s3))
@@ -207,12 +249,17 @@ def test_s3_virtual_host_style(case):
     with running(S3StandIn({"KEY": ("SECRET-of-the-test", None)})) as s3:
         put_tree(s3, "bucket", local, "set/")
         endpoint = s3.url.replace("127.0.0.1", "localhost")
-        if case.run("getent", "hosts", "bucket.localhost").code != 0:
-            from harness import Skip
-            raise Skip("bucket.localhost does not resolve")
-        env = s3_env(s3, AWS_ENDPOINT_URL=endpoint, SHARDPACK_S3_ADDRESSING="virtual")
-        equal(case.spk("ls", "s3://bucket/set", env=env).out, case.spk("ls", local).out, "ls")
-        require(any(h.get("Host", "").startswith("bucket.") for _, _, h in s3.log), "the bucket is in the host")
+        env = s3_env(s3, AWS_ENDPOINT_URL=endpoint, SHARDPACK_S3_ADDRESSING="virtual")  # libcurl knows *.localhost
+        equal(stream(case, "s3://bucket/set", "-w", 2, env=env), stream(case, local), "batches")
+        hosts = {(headers.get("Host"), path.split("/")[1]) for _, path, headers in s3.log}
+        equal(hosts, {(f"bucket.localhost:{s3.port}", "set")}, "the bucket is in the host, not in the path")
+        s3.log.clear()
+        # By way of a proxy, which is told the whole URL: no name is looked up here.
+        env = s3_env(s3, AWS_ENDPOINT_URL="http://storage.localhost", SHARDPACK_S3_ADDRESSING="virtual", http_proxy=s3.url,
+                     no_proxy="")
+        s3.domain = ".storage.localhost"
+        equal(case.spk("ls", "s3://bucket/set", env=env).out, case.spk("ls", local).out, "ls by a proxy")
+        equal({headers.get("Host") for _, _, headers in s3.log}, {"bucket.storage.localhost"}, "host")
 
 
 def test_s3_profiles_tokens_and_anonymous(case):
@@ -366,6 +413,38 @@ def test_credentials_are_not_in_ps(case):
         process.wait()
         equal(len(lines), 3, "processes seen")
         require(not any(b"SECRET" in line for line in lines), "in ps: %r", lines)
+
+
+def test_secrets_of_urls_are_not_in_shared_memory(case):
+    """They go to the workers by their sockets: nothing of them is in the memory, the arguments or the environment."""
+    import pathlib
+    import subprocess
+    local = dataset(case)
+    with running(Nginx(case, local.parent)) as web:
+        url = web.url.replace("http://", "http://user:pass-word@") + "/secret/set?token=query-secret"
+        process = subprocess.Popen([case.command, "stream", *STREAM, "-e", "1000", "-w", "2", url], text=True,
+                                   env={**os.environ, "SHARDPACK_PLAIN_CREDENTIALS": "1"}, stdout=subprocess.PIPE)
+        try:
+            for line in process.stdout:
+                if line.split()[:2] == ["0", "2"]:  # the workers have read
+                    break
+            children = [int(word) for task in pathlib.Path(f"/proc/{process.pid}/task").glob("*")
+                        for word in (task / "children").read_text().split()]
+            equal(len(children), 2, "workers")
+            memory = [fd for fd in pathlib.Path(f"/proc/{process.pid}/fd").iterdir() if "shardpack-loader" in os.readlink(fd)]
+            equal(len(memory), 1, "shared memory")
+            # Its sparse parts were never written to.
+            seen = {"memory": memory[0].open("rb").read(1 << 22)}
+            require(web.url.encode() in seen["memory"], "the URL without its secrets is there")
+            for child in children:
+                for name in ("cmdline", "environ"):
+                    seen[f"{name} of {child}"] = pathlib.Path(f"/proc/{child}/{name}").read_bytes()
+            for where, data in seen.items():
+                require(b"pass-word" not in data and b"query-secret" not in data, "a secret in the %s", where)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
 
 
 def test_redirect_of_a_signed_request_is_not_followed(case):

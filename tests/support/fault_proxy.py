@@ -164,6 +164,55 @@ class FaultProxy:
                 time.sleep(0.05)
 
 
+class SlowHandshake:
+    """Relays connections to a TLS server as they are, and holds back what the server says first: the handshake takes
+    wait(n) seconds for connection n."""
+
+    def __init__(self, upstream, wait, host="127.0.0.1"):
+        self.upstream, self.wait, self.host, self.connections = upstream, wait, host, 0
+        self.listener = socket.create_server((host, 0), backlog=256)
+        self.port, self.ended = self.listener.getsockname()[1], threading.Event()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"https://{self.host}:{self.port}"
+
+    def stop(self):
+        self.ended.set()
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.listener.close()
+
+    def _accept(self):
+        while not self.ended.is_set():
+            try:
+                client, _ = self.listener.accept()
+                server = socket.create_connection(self.upstream)
+            except OSError:
+                return
+            delay = self.wait(self.connections)
+            self.connections += 1
+            threading.Thread(target=self._copy, args=(client, server, 0), daemon=True).start()
+            threading.Thread(target=self._copy, args=(server, client, delay), daemon=True).start()
+
+    def _copy(self, source, target, delay):
+        try:
+            while data := source.recv(1 << 16):
+                self.ended.wait(delay)
+                delay = 0
+                target.sendall(data)
+        except OSError:
+            pass
+        for each in (source, target):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("upstream", metavar="HOST:PORT")

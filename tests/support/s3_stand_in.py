@@ -34,6 +34,7 @@ class S3StandIn:
         self.keys, self.region, self.expired = keys, region, set()
         self.objects, self.uploads, self.log = {}, {}, []
         self.lock = threading.RLock()
+        self.domain = ".localhost"  # what comes before it in a host name is a bucket
         self.fail = None  # a function of (method, path, query) that may raise Refused, or return "drop"
         stand_in = self
 
@@ -119,8 +120,8 @@ class S3StandIn:
             self.check(request, url.path, url.query, body)
             path = urllib.parse.unquote(url.path)
             host = request.headers.get("Host", "").partition(":")[0]
-            if host.endswith(".localhost"):
-                path = "/" + host[:-len(".localhost")] + path
+            if host.endswith(self.domain):
+                path = "/" + host[:-len(self.domain)] + path
             query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
             with self.lock:
                 status, headers, data = self.answer(request, path.lstrip("/"), query, body)

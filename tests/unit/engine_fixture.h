@@ -95,7 +95,7 @@ static inline void load_engines(load_rig *r)
     spk_error err;
     r->engines_n = r->spec.workers > 0 ? r->spec.workers : 1;
     for (uint32_t w = 0; w < r->engines_n; w++)
-        ck_ok(spk_engine_new(&r->engines[w], r->memory.base, w, r->max_open, &err), err);
+        ck_ok(spk_engine_new(&r->engines[w], r->memory.base, NULL, w, r->max_open, &err), err);
 }
 
 static inline void load_engines_free(load_rig *r)

@@ -70,7 +70,7 @@ static int fake_worker(const char *how, uint32_t number)
         return pause();
     if (strcmp(how, "protocol") == 0)
         p.protocol++;
-    if (spk_memory_map(&m, SPK_WORKER_MEMORY, NULL) < 0 || spk_engine_new(&e, m.base, number, 8, NULL) < 0)
+    if (spk_memory_map(&m, SPK_WORKER_MEMORY, NULL) < 0 || spk_engine_new(&e, m.base, NULL, number, 8, NULL) < 0)
         return 1;
     fake_send(&p);
     while (recv(SPK_WORKER_SOCKET, &run, sizeof run, 0) == (ssize_t)sizeof run) {

@@ -16,7 +16,7 @@ static int greedy_worker(uint32_t number)
     spk_engine *e = NULL;
     spk_run_packet run;
     spk_done_packet p = {.kind = SPK_PACKET_HELLO, .protocol = SPK_PROTOCOL};
-    if (spk_memory_map(&m, SPK_WORKER_MEMORY, NULL) < 0 || spk_engine_new(&e, m.base, number, 8, NULL) < 0)
+    if (spk_memory_map(&m, SPK_WORKER_MEMORY, NULL) < 0 || spk_engine_new(&e, m.base, NULL, number, 8, NULL) < 0)
         return 1;
     do {
         if (send(SPK_WORKER_SOCKET, &p, sizeof p, MSG_NOSIGNAL) < 0 ||
