@@ -8,7 +8,8 @@ import time
 
 from harness import LONG, equal, require, same_trees, shards, tree
 from servers import Nginx, Refused, S3StandIn, SeaweedFS, running
-from test_remote import S3, dataset, s3_env, stream
+from test_remote import dataset, stream
+from test_remote_s3 import S3, s3_env
 
 INTERRUPTS = 20 if LONG else 5
 
