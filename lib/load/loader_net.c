@@ -1,5 +1,5 @@
-/* What a loader can tell of a dataset by URL: per mirror, added up over the workers and the trainer's own requests; and
- * notes on what costs time. */
+/* Datasets by URL: what workers are told of mirrors; what a loader can tell of them, per mirror, added up over the
+ * workers and the trainer's own requests; and notes on what costs time. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
