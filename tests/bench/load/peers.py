@@ -95,6 +95,7 @@ def main():
     parser.add_argument("store")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--url", help="where the store is served: it is read from there (webdataset)")
     parser.add_argument("--output", choices=["uint8", "float32", "raw"], default="uint8")
     args = parser.parse_args()
     peer = PEERS[args.peer]

@@ -83,6 +83,8 @@ def prepare_webdataset(source, store):
 def open_webdataset(args):
     import webdataset
     shards = sorted(glob.glob(os.path.join(args.store, "*.tar")))
+    if args.url:
+        shards = [f"pipe:curl -s -f -L {args.url}/{os.path.basename(shard)}" for shard in shards]
     dataset = webdataset.WebDataset(shards, shardshuffle=len(shards)).shuffle(1000)
     if args.output == "raw":
         dataset = dataset.to_tuple("jpg", "cls").batched(args.batch, collation_fn=as_list)
