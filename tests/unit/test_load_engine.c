@@ -359,7 +359,7 @@ START_TEST(memory_estimate)
     uint64_t none = spk_engine_memory(&spec, 0, 100e3, 1e6);
     spec.samples = 3; /* nor are there more lanes that hold any */
     ck_assert_uint_gt(spk_engine_memory(&spec, 48, 100e3, 1e6), none + 3 * 1100000ull);
-    ck_assert_uint_lt(spk_engine_memory(&spec, 48, 100e3, 1e6), none + 2 * 3 * 120000ull + 3 * 1250000ull);
+    ck_assert_uint_lt(spk_engine_memory(&spec, 48, 100e3, 1e6), none + 2 * 3 * 125000ull + 3 * 1250000ull);
     spec.plan.shuffle = false;
     ck_assert_uint_lt(spk_engine_memory(&spec, 0, 100e3, 1e6), 16 << 20);
 }
