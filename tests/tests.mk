@@ -10,9 +10,20 @@ $(UNIT_BIN:%=%.o): ALL_CPPFLAGS += -Itests/unit $(CHECK_CFLAGS) -D_GNU_SOURCE
 # Check's macros expand to calls with formats that -Wformat=2 cannot follow.
 $(UNIT_BIN:%=%.o): WARN := -Wall -Wextra -Wshadow
 
-$(UNIT_BIN): %: %.o $(LIB_A) | $(LIB_WORKER)
+$(UNIT_BIN): %: %.o $(LIB_A) | $(LIB_WORKER) $(CUDART_STANDIN)
 	@$(if $(filter 1,$(V)),,echo "  LD    $@")
 	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS) $(CHECK_LIBS)
+
+# The CUDA runtime of machines without a GPU: a stand-in, loaded by name.
+CUDART_STANDIN := $(BUILD)/tests/libcudart_standin.so
+$(CUDART_STANDIN): tests/cudart_standin.c
+	@mkdir -p $(@D)
+	@$(if $(filter 1,$(V)),,echo "  LD    $@")
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -shared -o $@ $< -pthread $(OPT) $(LDFLAGS)
+# Our declarations of CUDA are compared with the toolkit's, where there is one.
+CUDA_HOME ?= /usr/local/cuda
+CUDA_INCLUDE := $(dir $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h /usr/include/cuda_runtime_api.h)))
+$(BUILD)/tests/unit/test_load_cuda_types.o: ALL_CPPFLAGS += $(CUDA_INCLUDE:%=-isystem %)
 
 # Fuzz targets: fuzz_*.c has LLVMFuzzerTestOneInput. With CONFIG=fuzz it is linked with libFuzzer, otherwise with a main
 # that runs it over files. make_seeds_*.c write the committed corpora anew.

@@ -54,6 +54,8 @@ const char *spk_status_name(spk_status status)
         return "changed";
     case SPK_E_BUSY:
         return "busy";
+    case SPK_E_DEVICE:
+        return "device";
     }
     return "unknown";
 }

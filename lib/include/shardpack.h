@@ -4,6 +4,7 @@
 
 #include <shardpack/dataset.h>
 #include <shardpack/error.h>
+#include <shardpack/gpu.h>
 #include <shardpack/image.h>
 #include <shardpack/loader.h>
 #include <shardpack/pack.h>

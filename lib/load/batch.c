@@ -59,20 +59,44 @@ spk_status spk_batch_new(spk_batch **out, spk_loader *l, spk_slot *slot, bool co
     return SPK_OK;
 }
 
-/* Unmaps the slots as soon as nobody can look into them. */
-static void settle(spk_core *core)
+/* Unmaps the slots as soon as nobody can look into them. In a forked child no CUDA call may be made. */
+static void settle(spk_core *core, spk_error *note)
 {
-    if (!core->loader && core->lent == 0)
+    bool mine = core->owner == getpid();
+    if (!core->loader && core->lent == 0) {
+        if (core->pins && mine)
+            (void)spk_pins_unlock(core->pins, note);
         spk_memory_free(&core->memory);
-    if (core->users == 0)
-        free(core);
+    }
+    if (core->users > 0)
+        return;
+    if (mine)
+        spk_pins_free(core->pins);
+    else
+        spk_pins_forget(core->pins);
+    free(core);
 }
 
-void spk_core_drop(spk_core *core)
+void spk_core_drop(spk_core *core, spk_error *note)
 {
     core->loader = NULL;
     core->users--;
-    settle(core);
+    settle(core, note);
+}
+
+void spk_batch_finish(spk_batch *batch)
+{
+    spk_core *core = batch->core;
+    if (batch->slot >= 0) {
+        core->lent--;
+        if (core->loader)
+            spk_ring_release(&core->loader->ring, (uint32_t)batch->slot);
+    }
+    if (core->pins)
+        spk_pins_put(core->pins, &batch->events);
+    free(batch->copy);
+    free(batch);
+    core->users--;
 }
 
 void spk_batch_discard(spk_batch *batch)
@@ -83,24 +107,28 @@ void spk_batch_discard(spk_batch *batch)
     free(batch);
 }
 
+/* What a device may still read waits; who has no loader any more waits here. */
 void spk_batch_release(spk_batch *batch)
 {
     if (!batch)
         return;
     spk_core *core = batch->core;
     spk_loader *l = core->loader;
-    if (batch->slot >= 0) {
-        core->lent--;
-        if (l)
-            spk_ring_release(&l->ring, (uint32_t)batch->slot);
+    spk_pins *pins = core->owner == getpid() ? core->pins : NULL;
+    if (pins && l && (batch->events || batch->stuck)) {
+        batch->later = NULL;
+        *pins->last = batch;
+        pins->last = &batch->later;
+        pins->waiting_n += !batch->stuck;
+    } else {
+        if (pins && batch->events)
+            spk_pins_wait(pins, &batch->events);
+        spk_batch_finish(batch);
     }
-    free(batch->copy);
-    free(batch);
-    core->users--;
     if (l && l->owner == getpid())
         spk_loader_begin(l); /* the slot is put to use at once */
     else
-        settle(core);
+        settle(core, NULL);
 }
 
 uint64_t spk_batch_rows(const spk_batch *batch)

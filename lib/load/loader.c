@@ -17,6 +17,7 @@
 #define TIMEOUT_SECONDS 120.0
 #define TIMEOUT_MAX 1e9 /* seconds; beyond: none */
 #define ON_WAIT_NS ((uint64_t)100000000)
+#define UPLOAD_WAIT_NS ((uint64_t)2000000) /* slots that a device reads are looked at while workers are waited for */
 
 spk_status spk_loader_check_owner(const spk_loader *l, spk_error *err)
 {
@@ -68,6 +69,7 @@ static spk_status set_options(spk_loader *l, const spk_loader_options *o, spk_er
     l->on_note = o->on_note;
     l->user = o->user;
     l->on_wait = o->on_wait;
+    l->pin = o->pin_memory;
     uint32_t workers = l->core->spec.workers;
     l->ahead = workers > 0 ? prefetch + 1 : 1;
     l->keep = workers > 0 && prefetch > 1 ? 2 : 1;
@@ -98,7 +100,8 @@ static spk_status make_memory(spk_loader *l, spk_error *err)
         status = spk_memory_check(&need, NULL, NULL, err);
     }
     if (status == SPK_OK)
-        status = spk_memory_new(&l->core->memory, &layout, spec, l->dataset, folder, l->workers_n > 0, err);
+        status = spk_memory_new(&l->core->memory, &layout, spec, l->dataset, folder,
+                                l->workers_n > 0 || l->pin != SPK_PIN_OFF, err);
     if (status == SPK_OK && l->core->memory.fd >= 0) {
         l->core->memory.fd = spk_fd_move(l->core->memory.fd);
         if (l->core->memory.fd < 0)
@@ -127,10 +130,12 @@ static spk_status open_loader(spk_loader *l, const spk_loader_options *o, spk_er
         return spk_error_nomem(err, sizeof *l->core);
     l->core->users = 1;
     l->core->loader = l;
+    l->core->owner = l->owner;
     l->core->memory.fd = -1;
     SPK_TRY(spk_load_spec_make(&l->core->spec, l->dataset, o, err));
     SPK_TRY(set_options(l, o, err));
     SPK_TRY(make_memory(l, err));
+    SPK_TRY(spk_loader_pin(l, o, err));
     SPK_TRY(start(l, err));
     l->delivered.epoch = SPK_EPOCH_NONE; /* nowhere yet */
     SPK_TRY(spk_loader_go(l, o->epoch, 0, err));
@@ -171,13 +176,17 @@ spk_status spk_loader_open(spk_loader **out, const spk_dataset *dataset, const s
 
 void spk_loader_close(spk_loader *l)
 {
+    spk_error note;
     if (!l)
         return;
+    spk_error_clear(&note);
     if (l->owner == getpid())
         spk_crew_stop(l);
     else
         spk_crew_forget(l);
     spk_engine_free(l->engine);
+    if (l->core)
+        spk_loader_drain_uploads(l);
     if (l->trainer >= 0)
         close(l->trainer);
     spk_ring_free(&l->ring);
@@ -185,7 +194,9 @@ void spk_loader_close(spk_loader *l)
     free(l->polls);
     free(l->program);
     if (l->core)
-        spk_core_drop(l->core);
+        spk_core_drop(l->core, &note);
+    if (note.code != SPK_OK)
+        spk_loader_note(l, "%s", note.text);
     free(l);
 }
 
@@ -210,9 +221,10 @@ static spk_slot *wait_for_workers(spk_loader *l)
     bool wanted = true;
     for (uint64_t now = start, told = start; !slot && wanted;) {
         uint64_t before = now;
-        bool signal = spk_crew_receive(l, (int)(asked / 1000000u));
+        uint64_t part = spk_loader_uploads(l) && asked > UPLOAD_WAIT_NS ? UPLOAD_WAIT_NS : asked;
+        bool signal = spk_crew_receive(l, (int)(part / 1000000u));
         now = spk_now_ns();
-        spk_watchdog_look(l, asked, now - before);
+        spk_watchdog_look(l, part, now - before);
         spk_loader_begin(l);
         slot = spk_ring_ready(&l->ring);
         if (!slot && l->on_wait && (signal || now - told >= ON_WAIT_NS)) {
@@ -289,15 +301,9 @@ static void count_batch(spk_loader *l, const spk_slot *slot, bool copy)
         l->ring.held);
 }
 
-/* True if lending another slot would leave too few to work with. */
-static bool slots_are_short(const spk_loader *l)
-{
-    return l->ring.n - l->ring.held <= l->keep;
-}
-
 static spk_status hand_out(spk_loader *l, spk_slot *slot, spk_batch **out, spk_error *err)
 {
-    bool copy = slots_are_short(l);
+    bool copy = spk_loader_is_short(l);
     if (slot->error.code != SPK_OK) {
         *err = slot->error;
         return spk_loader_fail(l, err);
@@ -332,7 +338,8 @@ static spk_status next_batch(spk_loader *l, spk_batch **out, spk_error *err)
                              (unsigned long long)l->delivered.epoch, SPK_PLAN_EPOCH_MAX);
     if (l->delivered.left == 0)
         return spk_loader_end_epoch(l, err);
-    if (l->error_on_hold && slots_are_short(l))
+    SPK_TRY(spk_loader_wait_uploads(l, err));
+    if (l->error_on_hold && spk_loader_is_short(l))
         return spk_error_set(err, SPK_E_LIMIT, "%u batches are held, %u of the %u slots are needed for those to come",
                              l->ring.held, l->keep, l->ring.n);
     SPK_TRY(wait_for_batch(l, &slot, err));
@@ -350,6 +357,17 @@ spk_status spk_loader_next(spk_loader *l, spk_batch **out, spk_error *err)
     return status;
 }
 
+int spk_loader_ready(spk_loader *l)
+{
+    if (l->owner != getpid() || l->failed.code != SPK_OK || l->delivered.epoch > SPK_PLAN_EPOCH_MAX ||
+        l->delivered.left == 0)
+        return 1;
+    if (l->workers_n > 0)
+        spk_crew_take(l);
+    spk_loader_begin(l);
+    return spk_ring_ready(&l->ring) != NULL && !(spk_loader_is_short(l) && spk_loader_uploads(l));
+}
+
 /* ---- asking ---- */
 
 uint64_t spk_loader_length(const spk_loader *l)
@@ -364,6 +382,7 @@ spk_status spk_loader_set_epoch(spk_loader *l, uint32_t epoch, spk_error *err)
     SPK_TRY(spk_loader_check_owner(l, err));
     if (epoch > SPK_PLAN_EPOCH_MAX)
         return spk_error_set(err, SPK_E_INVALID, "epoch of %u: must be 0 to %u", epoch, SPK_PLAN_EPOCH_MAX);
+    l->moves++;
     spk_status status = spk_loader_go(l, epoch, 0, &local);
     if (status < 0 && err)
         *err = local;
@@ -385,6 +404,7 @@ spk_status spk_loader_skip(spk_loader *l, uint64_t count, spk_error *err)
     uint64_t x = l->delivered.x + n * spec->batch_size * spec->world_size;
     if (n == 0)
         return SPK_OK;
+    l->moves++;
     spk_status status = spk_loader_go(l, l->delivered.epoch, x < spec->total ? x : spec->total, &local);
     if (status < 0 && err)
         *err = local;

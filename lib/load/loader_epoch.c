@@ -60,6 +60,8 @@ static void begin_one(spk_loader *l, spk_slot *slot)
 
 void spk_loader_begin(spk_loader *l)
 {
+    if (l->core->pins && l->core->pins->waiting)
+        spk_loader_settle_uploads(l);
     if (l->workers_n == 0 || l->failed.code != SPK_OK)
         return; /* without workers a batch is made when it is asked for */
     while (spk_ring_ahead(&l->ring) < l->ahead && more_to_begin(l)) {

@@ -3,6 +3,7 @@
 #define SPK_LOAD_LOADER_PARTS_H
 
 #include <poll.h>
+#include <shardpack/gpu.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -10,6 +11,7 @@
 #include "load/limits.h"
 #include "load/memory.h"
 #include "load/oom.h"
+#include "load/pinned.h"
 #include "load/ring.h"
 #include "load/spawn.h"
 
@@ -20,6 +22,8 @@ typedef struct spk_core {
     spk_memory memory;
     spk_load_spec spec;
     spk_loader *loader;
+    pid_t owner;
+    spk_pins *pins; /* NULL: pin_memory is off, or AUTO found no CUDA runtime */
 } spk_core;
 
 /* Ends of the workers of one number that were on the batch `serial`, by kind (crew_death.c). */
@@ -87,7 +91,9 @@ struct spk_loader {
     uint64_t substituted_noted;
     bool copy_noted, cache_noted;
     uint32_t throttled_noted; /* mirrors */
-    spk_error failed;         /* code SPK_OK: none; else what every call repeats */
+    uint64_t moves;           /* calls that changed what comes next */
+    spk_pin pin;
+    spk_error failed; /* code SPK_OK: none; else what every call repeats */
     spk_loader_stats stats;
 };
 
@@ -97,6 +103,9 @@ struct spk_batch {
     const uint8_t *data, *arena;
     void *copy;
     uint64_t rows, valid, number, position;
+    spk_event *events; /* to pass before its memory is used again */
+    bool stuck;        /* one could not be recorded: never */
+    spk_batch *later;  /* of those that are released and wait */
 };
 
 /* loader.c */
@@ -142,6 +151,26 @@ SPK_CHECK spk_status spk_loader_check_rows(const spk_loader *l, const spk_slot *
 SPK_CHECK spk_status spk_loader_end_epoch(spk_loader *l, spk_error *err);
 void spk_loader_advance(const spk_loader *l, spk_place *p, uint64_t next);
 
+/* loader_pin.c */
+/* Loads the CUDA runtime and page-locks the slots, as far as the options say. */
+SPK_CHECK spk_status spk_loader_pin(spk_loader *l, const spk_loader_options *o, spk_error *err);
+/* Gives back the slots of released batches whose events have passed. */
+void spk_loader_settle_uploads(spk_loader *l);
+/* At the end: waits for all of them. In a forked child nothing is waited for. */
+void spk_loader_drain_uploads(spk_loader *l);
+/* True if lending another slot would leave too few to work with. */
+static inline bool spk_loader_is_short(const spk_loader *l)
+{
+    return l->ring.n - l->ring.held <= l->keep;
+}
+/* True if released slots wait for a device. */
+static inline bool spk_loader_uploads(const spk_loader *l)
+{
+    return l->core->pins && l->core->pins->waiting_n > 0;
+}
+/* Waits while the slots are short because a device still reads some. CANCELLED by on_wait, DEVICE. */
+SPK_CHECK spk_status spk_loader_wait_uploads(spk_loader *l, spk_error *err);
+
 /* crew.c */
 SPK_CHECK spk_status spk_crew_start(spk_loader *l, spk_error *err);
 void spk_crew_stop(spk_loader *l);
@@ -173,6 +202,9 @@ void spk_worker_doing(const spk_loader *l, const spk_worker *w, char text[256]);
 SPK_CHECK spk_status spk_batch_new(spk_batch **out, spk_loader *l, spk_slot *slot, bool copy, spk_error *err);
 /* Frees a batch that was not handed out. */
 void spk_batch_discard(spk_batch *batch);
-void spk_core_drop(spk_core *core);
+/* Gives its slot back and frees it; nothing is waited for. */
+void spk_batch_finish(spk_batch *batch);
+/* The loader lets go of it. note: told if the slots could not be unlocked; may be NULL. */
+void spk_core_drop(spk_core *core, spk_error *note);
 
 #endif

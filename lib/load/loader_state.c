@@ -200,6 +200,7 @@ spk_status spk_loader_state_restore(spk_loader *l, const char *text, spk_error *
         status = compare(l, &s, &local);
     if (status == SPK_OK)
         status = go_on(l, &s, &local);
+    l->moves++;
     if (status < 0 && err)
         *err = local;
     return status;

@@ -47,6 +47,13 @@ typedef enum spk_transform {
     SPK_RESIZE_EXACT = 2         /* the whole image to height x width, whatever its shape */
 } spk_transform;
 
+/* Page-locked slots, from which a GPU copies at full speed and beside its work: gpu.h. */
+typedef enum spk_pin {
+    SPK_PIN_OFF = 0,
+    SPK_PIN_ON = 1,  /* an error if it cannot be */
+    SPK_PIN_AUTO = 2 /* if it cannot be: one note, and pageable memory */
+} spk_pin;
+
 /* Zero is the default of every member but size. */
 typedef struct spk_image_options {
     size_t size; /* sizeof(spk_image_options) */
@@ -106,6 +113,11 @@ typedef struct spk_loader_options {
     /* Called while a call waits for workers, some ten times a second and as soon as a signal was handled. Nonzero ends
      * the wait: CANCELLED, and spk_loader_next can be called again. With no workers there is no wait. May be NULL. */
     int (*on_wait)(void *user);
+    spk_pin pin_memory;
+    /* Nonzero: `device` becomes the calling thread's CUDA device first, as by cudaSetDevice; else it is the one that is
+     * current. No other device is touched. */
+    int has_device;
+    int device;
 } spk_loader_options;
 
 /* How much a loader will need, before it is made. */
@@ -135,6 +147,10 @@ typedef struct spk_loader_stats {
     uint64_t mirrors, net_requests, net_bytes, net_retries, net_failovers, net_hedges;
     uint64_t cache_hits, cache_hit_bytes; /* frames, tails and tables that came from the cache */
     uint64_t cache_misses;                /* those that did not, though there is one */
+    uint64_t pinned;                      /* 1: the slots are page-locked */
+    uint64_t pin_ns;                      /* time that page-locking them took */
+    uint64_t uploads, upload_bytes;       /* columns copied to a device, and their bytes */
+    uint64_t upload_wait_ns;              /* time spent in next because all slots waited for a device */
 } spk_loader_stats;
 
 /* One mirror of a dataset by URL. */
@@ -150,7 +166,7 @@ typedef struct spk_mirror_stats {
 } spk_mirror_stats;
 
 /* The dataset is borrowed until close. Errors: INVALID (naming the option and its range), LIMIT (memory, with numbers),
- * WORKER, NOMEM, IO. */
+ * WORKER, NOMEM, IO; with pinned memory UNSUPPORTED (no CUDA runtime), DEVICE. */
 SPK_API SPK_CHECK spk_status spk_loader_open(spk_loader **out, const spk_dataset *dataset,
                                              const spk_loader_options *options, spk_error *err);
 SPK_API SPK_CHECK spk_status spk_loader_estimate_memory(const spk_dataset *dataset, const spk_loader_options *options,
@@ -161,10 +177,13 @@ SPK_API SPK_CHECK spk_status spk_loader_estimate_memory(const spk_dataset *datas
  * row, or lacks memory three times in a batch, is a WORKER error that names the sample. */
 SPK_API SPK_CHECK spk_status spk_loader_next(spk_loader *loader, spk_batch **out, spk_error *err);
 /* Gives a batch back; NULL is fine. Batches may be released in any order, each exactly once: the batch is gone after
- * it. */
+ * it. What was queued on streams for it (gpu.h) is waited for before its memory is used again. */
 SPK_API void spk_batch_release(spk_batch *batch);
 /* Ends the loader: stops workers, frees everything but batches still held. NULL is fine. */
 SPK_API void spk_loader_close(spk_loader *loader);
+
+/* Nonzero if spk_loader_next would not wait: a batch, the end of the epoch or an error is there. */
+SPK_API int spk_loader_ready(spk_loader *loader);
 
 /* Batches per epoch of this rank, exact. */
 SPK_API uint64_t spk_loader_length(const spk_loader *loader);

@@ -42,7 +42,8 @@ typedef enum spk_status {
     SPK_E_WORKER = -13,     /* a worker process died or stalled */
     SPK_E_CANCELLED = -14,  /* stopped on the caller's request */
     SPK_E_CHANGED = -15,    /* input, options or versions differ from those recorded */
-    SPK_E_BUSY = -16        /* another process holds the lock */
+    SPK_E_BUSY = -16,       /* another process holds the lock */
+    SPK_E_DEVICE = -17      /* the CUDA runtime or a GPU failed */
 } spk_status;
 
 /* Short stable name of a status, such as "checksum"; "unknown" for other values. Static storage. */
