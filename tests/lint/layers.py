@@ -31,7 +31,7 @@ CONFINED = [
     (r"Python\.h", r"lib/python/.*"),
 ]
 SYSTEM = set(
-    """assert ctype dirent dlfcn endian errno fcntl float fnmatch ftw getopt glob grp inttypes iso646 langinfo libgen
+    """assert ctype dirent dlfcn endian errno fcntl float fnmatch ftw getopt glob grp inttypes iso646 langinfo libgen link
     limits locale malloc math memory netdb poll pthread pwd regex sched search semaphore setjmp signal spawn stdalign
     stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string strings syslog termios tgmath threads time
     uchar unistd utime wchar wctype immintrin arm_neon""".split()

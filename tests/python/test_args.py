@@ -45,7 +45,6 @@ WRONG = [
     ({"on_hold": "wait"}, ValueError, "on_hold='wait': must be one of 'copy', 'error'"),
     ({"output": "jax"}, ValueError, "output='jax': must be one of 'torch', 'numpy', 'dlpack'"),
     ({"output": "dlpack", "layout": "channels_last"}, ValueError, "channels_last"),
-    ({"pin_memory": True}, ValueError, "does not pin"),
     ({"collate_fn": len}, ValueError, "collate_fn=.*ShardDataset"),
     ({"worker_init_fn": len}, ValueError, "worker_init_fn=.*no Python processes"),
     ({"sampler": [1]}, ValueError, "sampler=.*Dataset takes samplers"),

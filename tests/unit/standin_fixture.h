@@ -90,4 +90,49 @@ static inline spk_loader_stats stats_of(const spk_loader *l)
     return s;
 }
 
+#define SLOT_BYTES 64u /* of a label or index column, whole batch */
+
+static const size_t fixed[] = {COL_LABEL, COL_INDEX};
+
+/* Device memory for every batch of an epoch: two columns each. */
+typedef struct target {
+    void *memory;
+    uint64_t want[64];
+    size_t n;
+} target;
+
+static inline void target_new(target *t)
+{
+    memset(t, 0, sizeof *t);
+    ck_assert_uint_eq(cuda.malloc(&t->memory, (size_t)64 * 2 * SLOT_BYTES), 0);
+}
+
+static inline void *place(const target *t, size_t batch, size_t column)
+{
+    return (uint8_t *)t->memory + (batch * 2 + column) * SLOT_BYTES;
+}
+
+static inline uint64_t digest_column(const spk_batch *b, size_t column)
+{
+    spk_view v;
+    ck_ok(spk_batch_column(b, column, &v, &err), err);
+    return digest_bytes(0xcbf29ce484222325u, v.data, (size_t)v.bytes);
+}
+
+static inline void upload(target *t, spk_batch *b, void *stream)
+{
+    void *to[] = {place(t, t->n, 0), place(t, t->n, 1)};
+    t->want[t->n++] = digest_column(b, COL_INDEX);
+    ck_ok(spk_batch_upload(b, fixed, 2, to, stream, &err), err);
+}
+
+/* What arrived is what the host saw. */
+static inline void target_check(target *t, uint64_t rows)
+{
+    for (size_t i = 0; i < t->n; i++)
+        ck_assert_msg(digest_bytes(0xcbf29ce484222325u, place(t, i, 1), (size_t)rows * 8) == t->want[i],
+                      "batch %zu arrived with other bytes", i);
+    ck_assert_uint_eq(cuda.free(t->memory), 0);
+}
+
 #endif

@@ -18,6 +18,7 @@ from ._errors import (
     ChangedError,
     ChecksumError,
     DatasetNotFoundError,
+    DeviceError,
     Error,
     FormatError,
     LimitError,
@@ -43,7 +44,7 @@ __version__: str = _core.version
 
 __all__ = [
     "AccessError", "ArgumentError", "BusyError", "CenterCrop", "ChangedError", "ChecksumError", "Dataset",
-    "DatasetNotFoundError", "Error", "FormatError", "Image", "LimitError", "Loader", "NetworkError",
+    "DatasetNotFoundError", "DeviceError", "Error", "FormatError", "Image", "LimitError", "Loader", "NetworkError",
     "OutOfMemoryError", "PackResult", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Raw",
     "Resize", "Sample", "ShardDataset", "ShardpackWarning", "StateError", "StorageError", "TargetExistsError",
     "UnsupportedError", "VerifyResult", "WorkerError", "decode_array", "pack", "verify",

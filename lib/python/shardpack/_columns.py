@@ -82,6 +82,7 @@ class Defaults:
     std: Any
     hflip: float
     vflip: float
+    usual: Any = None  # the transform where none is given
 
 
 def _normalisation(dtype: str, mean: Any, std: Any) -> dict[str, Any]:
@@ -105,7 +106,8 @@ def _image_options(name: str, image: Image, given: Defaults) -> tuple[dict[str, 
     if not image.paired:
         options.update(hflip=given.hflip, vflip=given.vflip)
     if image.transform is None:
-        options.update(transforms.options_of("image", given.transform))
+        transform = given.usual if given.transform is None else given.transform
+        options.update(transforms.options_of("image", transform))
     else:
         options.update(transforms.options_of(f"fields[{name!r}]", image.transform))
     mean, std = (given.mean, given.std) if image.mean is None and image.std is None else (image.mean, image.std)
@@ -122,6 +124,17 @@ def _image_options(name: str, image: Image, given: Defaults) -> tuple[dict[str, 
     if image.field is not None:
         options["field"] = image.field.encode()
     return options, layout
+
+
+def _refuse_unused(given: Defaults) -> None:
+    """Arguments that say something of images, where there are none."""
+    usual = Defaults(None, "float32", "NCHW", None, None, 0.0, 0.0)
+    names = {"transform": "image", "dtype": "dtype", "layout": "layout", "mean": "mean", "std": "std",
+             "hflip": "hflip", "vflip": "vflip"}
+    for member, name in names.items():
+        value = getattr(given, member)
+        if value is not None and (member == "transform" or value != getattr(usual, member)):
+            raise ArgumentError(f"{name}={value!r}: is about images, and fields names no column of images")
 
 
 def _named(fields: Fields) -> tuple[list[tuple[str, Any]], bool]:
@@ -163,9 +176,12 @@ class Plan:
         if not rows:
             raise ArgumentError("fields: must name at least one column")
         pairs = [_one(name, what, given) for name, what in rows]
+        if not any(options["kind"] == _IMAGE for options, _ in pairs):
+            _refuse_unused(given)
         self.names = tuple(name for name, _ in rows)
         self.options = [options for options, _ in pairs]
-        self.makers = [_maker(how, output) for _, how in pairs]
+        self.hows = [how for _, how in pairs]
+        self.makers = [_maker(how, output) for how in self.hows]
         self.make: Callable[[list[Any]], Any]
         if fields is None:
             self.make = tuple
@@ -176,6 +192,33 @@ class Plan:
 
     def assemble(self, columns: tuple[Any, ...]) -> Any:
         return self.make([maker(column) for maker, column in zip(self.makers, columns)])
+
+    def on_device(self) -> list[tuple[int, Any, Callable[[Any], Any]]]:
+        """(number, its type's name or None for lists, what turns its tensor or list into what the user gets)."""
+        rows: list[tuple[int, Any, Callable[[Any], Any]]] = []
+        for i, (options, how) in enumerate(zip(self.options, self.hows)):
+            if how == "key" or isinstance(how, Raw):
+                rows.append((i, None, self.makers[i]))
+            elif how == "channels_last":
+                rows.append((i, _DTYPES[options["dtype"]], lambda tensor: tensor.permute(0, 3, 1, 2)))
+            elif options["kind"] == _IMAGE:
+                rows.append((i, _DTYPES[options["dtype"]], lambda tensor: tensor))
+            elif how == "valid":
+                rows.append((i, "bool", lambda tensor: tensor))
+            else:
+                rows.append((i, "int64", lambda tensor: tensor))
+        return rows
+
+    def guarded(self, batch: Any, lease: Any) -> Any:
+        """The same batch with the method release_after."""
+        if isinstance(batch, dict):
+            kept: Any = GuardedDict(batch)
+        elif type(batch) is tuple:
+            kept = GuardedTuple(batch)
+        else:
+            kept = guarded_type(self.names)(*batch)
+        kept._lease = lease
+        return kept
 
 
 def _maker(how: Any, output: str) -> Callable[[Any], Any]:
@@ -214,6 +257,47 @@ def _raw_maker(raw: Raw) -> Callable[[Any], Any]:
     if raw.decode == "bytes":
         return lambda values: values
     return lambda values: [decode(value) for value in values]
+
+
+class _Guarded:
+    """Batches of page-locked memory, with pin_memory and without device."""
+
+    _lease: Any = None
+
+    def release_after(self, stream: Any) -> None:
+        """Call it when copies from this batch are queued on a stream that is not the current one: the memory is not
+        used again before they have ended. A torch.cuda.Stream, or a number (cudaStream_t)."""
+        handle = stream_handle(stream)
+        if self._lease is not None:  # else it is pageable memory: a copy from it has ended when its call returns
+            self._lease.release_after(handle, stream)
+
+
+def stream_handle(stream: Any) -> int:
+    for name in ("cuda_stream", "ptr"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    if isinstance(stream, bool) or not isinstance(stream, int):
+        raise TypeError(f"stream={stream!r}: must be a torch.cuda.Stream or the number of a cudaStream_t")
+    return stream
+
+
+class GuardedTuple(tuple[Any, ...], _Guarded):
+    """(images, labels) with release_after."""
+
+    def __reduce__(self) -> Any:
+        return tuple, (tuple(self),)
+
+
+class GuardedDict(dict[str, Any], _Guarded):
+    """A dict of columns with release_after."""
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+@functools.lru_cache(maxsize=64)
+def guarded_type(names: tuple[str, ...]) -> Any:
+    return type("Batch", (batch_type(names), _Guarded), {})
 
 
 @functools.lru_cache(maxsize=64)

@@ -102,6 +102,10 @@ class BusyError(Error, OSError):
     """Another process holds the lock."""
 
 
+class DeviceError(Error, RuntimeError):
+    """The CUDA runtime or a GPU failed; the text has its number and words."""
+
+
 class OutOfMemoryError(Error, MemoryError):
     """An allocation failed."""
 
@@ -127,6 +131,7 @@ _CLASSES: dict[str, type[Error]] = {
     "cancelled": StateError,
     "changed": ChangedError,
     "busy": BusyError,
+    "device": DeviceError,
 }
 
 

@@ -2,22 +2,19 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
+import contextlib
 import json
 import os
-import sys
 import warnings
 import weakref
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Optional, Union
 
-from . import _args, _columns, _core, _programs, _ranks
-from ._errors import ArgumentError, ShardpackWarning
+from . import _args, _columns, _core, _loader_args, _programs, _ranks, gpu
+from ._errors import ShardpackWarning
 from ._remote import Paths, Place, StrPath
-from .transforms import CenterCrop, RandomResizedCrop, Resize
 
-_TAILS = ("default", "drop", "pad", "keep")  # as spk_tail
 _EPOCH_MAX = 0x3FFFFFFF
 _open_loaders: "weakref.WeakSet[Loader]" = weakref.WeakSet()
 
@@ -105,7 +102,13 @@ class Loader:
         dtype: ``"float32"``, ``"float16"`` or ``"uint8"`` (a quarter of the memory and of the upload)
         layout: ``"NCHW"``, ``"NHWC"`` or ``"channels_last"`` (shape NCHW over NHWC memory, as PyTorch's format)
         mean, std: floats become ``(x - mean) / std`` after scaling to 0 to 1; a number or three
-        pin_memory: must be False in this version
+        pin_memory: page-lock the memory that workers write into, once, so that a GPU copies straight from it: True,
+            ``"auto"`` (where it cannot be: a warning, and pageable memory) or False. None: True with ``device``.
+            Tensors of 64 KiB and more are views of it (``is_pinned()`` is True). When the last view of a batch goes,
+            its memory waits for what is queued on the device's current stream by then; a copy that was queued on
+            another stream needs ``batch.release_after(stream)``
+        device: ``"cuda:0"`` for tensors on that device, copied one batch ahead on a stream of their own and in order
+            with the current stream, without making the host wait. Keys and raw fields stay lists. ``"cpu"``: as None
         timeout: seconds without any progress of a worker until it counts as stuck; None: 120, 0: no limit
         on_error: a sample that cannot be decoded: ``"fail"``, or ``"substitute"``: zero pixels, label -100, valid False
         max_errors: with substitute: fail at the first one beyond; 0: no limit
@@ -166,7 +169,8 @@ class Loader:
         layout: str = "NCHW",
         mean: Any = None,
         std: Any = None,
-        pin_memory: bool = False,
+        pin_memory: Any = None,
+        device: Any = None,
         timeout: Optional[float] = None,
         on_error: str = "fail",
         max_errors: int = 0,
@@ -186,8 +190,10 @@ class Loader:
         self._where = Place(path_or_urls, cache_dir, cache_limit, deadline, plain_credentials)
         self.path = self._where.urls[0]
         self.shuffle = _args.flag("shuffle", shuffle)
-        self.output = _output(output)
-        _refuse(pin_memory, dataloader)
+        self.output = _loader_args.output(output)
+        _loader_args.refuse(dataloader)
+        self._device = gpu.cuda_index(device)
+        pin = gpu.pin_mode(pin_memory, self._device, self.output)
         _args.flag("persistent_workers", persistent_workers)
         self.ranks = _ranks.find(rank, world_size)
         options: dict[str, Any] = {
@@ -196,36 +202,34 @@ class Loader:
             "world_size": self.ranks.world_size,
             "shuffle": int(self.shuffle),
             "seed": _args.integer("seed", seed, 0, 2**64 - 1),
-            "prefetch": _prefetch(prefetch, prefetch_factor, num_workers),
-            "tail": _tail(tail, drop_last, self.ranks.world_size),
+            "prefetch": _loader_args.prefetch(prefetch, prefetch_factor, num_workers),
+            "tail": _loader_args.tail(tail, drop_last, self.ranks.world_size),
             "on_error": _args.choice("on_error", on_error, "fail", "substitute"),
             "max_errors": _args.integer("max_errors", max_errors, 0, 2**64 - 1),
             "echo": _args.integer("echo", echo, 1, 65536),
             "error_on_hold": _args.choice("on_hold", on_hold, "copy", "error"),
-            "timeout": _timeout(timeout),
+            "timeout": _loader_args.timeout(timeout),
             "verify_full": int(_args.flag("verify", verify)),
             "worker_program": _programs.worker(),
+            "pin_memory": pin,
         }
-        if num_workers is not None:
-            options.update(has_workers=1, workers=_args.integer("num_workers", num_workers, 0, 1024))
-        for name, value, most in (("chunk", chunk, 1 << 24), ("lane_buffer", lane_buffer, 1 << 24),
-                                  ("lane_groups", lane_groups, 1 << 24), ("limit", limit, 2**64 - 1)):
-            if value is not None:
-                options[name] = _args.integer(name, value, 1, most)
-        self._plan = _columns.Plan(
-            fields,
-            _columns.Defaults(
-                _default_image(self.shuffle) if image is None else image,
-                dtype, layout, mean, std, _args.real("hflip", hflip, 0, 1), _args.real("vflip", vflip, 0, 1),
-            ),
-            self.output,
-        )
+        options.update(_loader_args.counts(num_workers, chunk, lane_buffer, lane_groups, limit))
+        flips = _args.real("hflip", hflip, 0, 1), _args.real("vflip", vflip, 0, 1)
+        images = _columns.Defaults(image, dtype, layout, mean, std, *flips, _loader_args.default_image(self.shuffle))
+        self._plan = _columns.Plan(fields, images, self.output)
         self._open(options)
 
     def _open(self, options: dict[str, Any]) -> None:
         self._options = options
         self._dataset = self._where.open()
-        self._core = _core.Loader(self._dataset, options, self._plan.options)
+        self._feed: Optional[gpu.Feed] = None
+        self._ahead: Any = None  # what is on its way to the device
+        self._before: Optional[tuple[str, tuple[int, int]]] = None  # state and position without it
+        self._guarded = False
+        if options["pin_memory"] == 0:
+            self._core = _core.Loader(self._dataset, options, self._plan.options)
+        else:
+            self._open_pinned(options)
         self._length: int = self._core.length()
         self._wanted: Optional[int] = None  # epoch asked for while another is under way
         self._at_start = True  # the library stands where the next iteration begins
@@ -235,12 +239,26 @@ class Loader:
         _open_loaders.add(self)
         self._warn()
 
+    def _open_pinned(self, options: dict[str, Any]) -> None:
+        cuda = gpu.cuda() if self.output == "torch" else None
+        index = self._device if self._device is not None or cuda is None else cuda.current_device()
+        with cuda.device(index) if cuda else contextlib.nullcontext():
+            self._core = _core.Loader(self._dataset, options, self._plan.options)
+        if self._device is not None:
+            self._feed = gpu.Feed(self._device, self._plan)
+            return
+        self._guarded = True
+        if not self._core.pinned:
+            return  # whoever copies from pageable memory has read it when the call returns
+        self._core.set_current_stream(gpu.current_stream_of(index) if cuda else int)
+
     # ---- iterating ----
 
     def __iter__(self) -> Iterator[Any]:
         core = self._used()
         if not self._at_start:
-            epoch = core.position()[0] + 1 if self._wanted is None else self._wanted
+            epoch = self._position()[0] + 1 if self._wanted is None else self._wanted
+            self._drop_ahead()
             core.set_epoch(epoch)
         self._at_start = True
         self._wanted = None
@@ -256,10 +274,8 @@ class Loader:
                 "another iteration of this Loader has begun, or it was moved by load_state_dict, while this one was "
                 "under way; to iterate twice at once, make two Loaders"
             )
-        columns = core.next()
-        if core.noted:
-            self._warn()
-        if columns is None:
+        batch = self._take(core) if self._feed is None else self._take_from_device(core, self._feed)
+        if batch is None:
             self._current = None
             if self._wanted is not None:
                 core.set_epoch(self._wanted)
@@ -268,7 +284,58 @@ class Loader:
             raise StopIteration
         self._at_start = False
         self._delivered += 1
-        return self._plan.assemble(columns)
+        return batch
+
+    def _take(self, core: Any) -> Any:
+        """The next batch, or None."""
+        taken = core.next()
+        if core.noted:
+            self._warn()
+        if taken is None:
+            return None
+        batch = self._plan.assemble(taken[0])
+        if not self._guarded:
+            return batch
+        return self._plan.guarded(batch, taken[1] if core.pinned else None)
+
+    def _take_from_device(self, core: Any, feed: gpu.Feed) -> Any:
+        """The next batch, or None; the one after it is sent on its way if it is there."""
+        sent = self._ahead or self._send(core, feed)
+        self._drop_ahead()
+        if core.noted:
+            self._warn()
+        if isinstance(sent, BaseException):
+            raise sent
+        if sent is self._END:
+            return None
+        batch = self._plan.make(feed.deliver(sent))
+        if core.ready():
+            self._before = core.save(), core.position()
+            self._ahead = self._send(core, feed, True)
+        return batch
+
+    _END = object()
+
+    def _send(self, core: Any, feed: gpu.Feed, ahead: bool = False) -> Any:
+        """What is sent, or _END; an error of a batch that nobody has asked for yet is kept for whoever does."""
+        try:
+            taken = core.next()
+            return self._END if taken is None else feed.send(*taken)
+        except Exception as problem:
+            if not ahead:
+                raise
+            return problem
+
+    def _drop_ahead(self) -> None:
+        self._ahead = self._before = None
+
+    def _save(self) -> str:
+        text: str = self._used().save() if self._before is None else self._before[0]
+        return text
+
+    def _position(self) -> tuple[int, int]:
+        place: tuple[int, int] = self._used().position() if self._before is None else self._before[1]
+        return place
 
     def __len__(self) -> int:
         """Batches per epoch of this rank, exact."""
@@ -292,7 +359,8 @@ class Loader:
     def epoch(self) -> int:
         """The epoch under way; between two iterations, the one that the next begins (or goes on with after
         `load_state_dict`), so that ``for epoch in range(loader.epoch, 90)`` is right after a resume."""
-        now: int = self._used().position()[0]
+        self._used()
+        now = self._position()[0]
         if self._under_way() or self._at_start:
             return now
         return now + 1 if self._wanted is None else self._wanted
@@ -300,11 +368,12 @@ class Loader:
     @property
     def remaining(self) -> int:
         """Batches left in the epoch under way; after `load_state_dict`, what the next iteration gives."""
-        state = json.loads(self._used().save())
+        self._used()
+        state = json.loads(self._save())
         if not self._at_start and not self._under_way():
             return self._length
         left, rows = state["total"] - state["position"], self.batch_size * self.world_size
-        return int(left // rows + (left % rows > 0 and self._options["tail"] != _TAILS.index("drop")))
+        return int(left // rows + (left % rows > 0 and self._options["tail"] != _loader_args.TAILS.index("drop")))
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is that of ``epoch``. Not needed to go from one epoch to the next. After `load_state_dict`
@@ -313,7 +382,8 @@ class Loader:
         epoch = _args.integer("epoch", epoch, 0, _EPOCH_MAX)
         if self._under_way():
             self._wanted = epoch
-        elif not (self._at_start and core.position()[0] == epoch):
+        elif not (self._at_start and self._position()[0] == epoch):
+            self._drop_ahead()
             core.set_epoch(epoch)
             self._at_start = True
             self._wanted = None
@@ -321,7 +391,8 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands, after the last batch that came: a small dict, fit for JSON and torch.save. The same
         for all ranks that have taken equally many batches."""
-        state: dict[str, Any] = json.loads(self._used().save())
+        self._used()
+        state: dict[str, Any] = json.loads(self._save())
         return state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -338,6 +409,7 @@ class Loader:
         except (TypeError, ValueError) as problem:
             raise TypeError(f"state_dict: is not one of this class: {problem}") from None
         core.restore(text)
+        self._drop_ahead()
         self._current = None
         self._wanted = None
         self._at_start = True
@@ -347,7 +419,9 @@ class Loader:
         """Figures since the loader was made: batches, samples, padded, substituted; wait_seconds (spent in waiting for
         batches: near 0 if the trainer is the bottleneck), worker_busy_seconds (sum over workers), bytes_read and
         frames_read, images_decoded, ready (batches ready at each call, mean), restarts (workers replaced), copies
-        (batches handed out as private copies), shared_lanes (read by another rank, too).
+        (batches handed out as private copies), shared_lanes (read by another rank, too), pinned (memory is page-locked)
+        and pin_seconds (what that took), uploads and upload_bytes (columns copied to the device), upload_wait_seconds
+        (all memory waited for the device: the trainer is the bottleneck).
 
         Of a dataset by URL also cache_hits, cache_hit_bytes and cache_misses (frames and indexes), and in ``mirrors`` a
         dict for each: url, requests, bytes, latency_p50 and latency_p99 (seconds to the first byte, None before there is
@@ -355,8 +429,7 @@ class Loader:
         first one stalled), and how many failed, by cause: no_connection, broken, stalled, denied (HTTP 401, 403),
         missing (404, 410), throttled (429, 503), server_errors (other 5xx, 408), bad_replies, changed (length or ETag),
         wrong_bytes (SHA-256)."""
-        figures: dict[str, Any] = self._used().stats()
-        return figures
+        return dict(self._used().stats())
 
     # ---- what it is ----
 
@@ -375,11 +448,11 @@ class Loader:
 
     @property
     def drop_last(self) -> bool:
-        return bool(self._options["tail"] == _TAILS.index("drop"))
+        return bool(self._options["tail"] == _loader_args.TAILS.index("drop"))
 
     @property
     def num_workers(self) -> int:
-        return int(self._options.get("workers", -1)) if "has_workers" in self._options else _quota()
+        return int(self._options.get("workers", -1)) if "has_workers" in self._options else _loader_args.quota()
 
     @property
     def dataset(self) -> Any:
@@ -403,6 +476,7 @@ class Loader:
     def close(self) -> None:
         """Ends the workers and frees the memory, but for batches that are still viewed. Any later use is an error."""
         if self._core is not None:
+            self._drop_ahead()
             self._core.close()
             _open_loaders.discard(self)
 
@@ -423,78 +497,3 @@ class Loader:
             "a Loader cannot be pickled or copied: it has worker processes and memory of its own. Make it in the "
             "process that uses it; state_dict() is what to save. In a DataLoader, use ShardDataset"
         )
-
-
-def _default_image(shuffle: bool) -> Any:
-    return RandomResizedCrop(224) if shuffle else [Resize(256), CenterCrop(224)]
-
-
-def _output(output: Optional[str]) -> str:
-    if output is None:
-        has_torch = "torch" in sys.modules or importlib.util.find_spec("torch") is not None
-        return "torch" if has_torch else "numpy"
-    _args.choice("output", output, "torch", "numpy", "dlpack")
-    if output == "torch" and importlib.util.find_spec("torch") is None:
-        raise ArgumentError('output="torch": PyTorch is not installed; "numpy" needs nothing else')
-    return output
-
-
-def _quota() -> int:
-    return max(1, len(os.sched_getaffinity(0)))
-
-
-def _prefetch(prefetch: Optional[int], factor: Optional[int], num_workers: Optional[int]) -> int:
-    if factor is None:
-        return _args.integer("prefetch", 4 if prefetch is None else prefetch, 1, 1024)
-    if prefetch is not None:
-        raise ArgumentError(f"prefetch={prefetch!r}, prefetch_factor={factor!r}: give one of them")
-    factor = _args.integer("prefetch_factor", factor, 1, 1024)
-    workers = _quota() if num_workers is None else _args.integer("num_workers", num_workers, 0, 1024)
-    return min(1024, factor * max(1, workers))
-
-
-def _tail(tail: Optional[str], drop_last: bool, world_size: int) -> int:
-    if tail is None:
-        return _TAILS.index("drop") if _args.flag("drop_last", drop_last) else 0
-    _args.choice("tail", tail, *_TAILS[1:])
-    if _args.flag("drop_last", drop_last) and tail != "drop":
-        raise ArgumentError(f"drop_last=True, tail={tail!r}: drop_last means tail='drop'")
-    if tail == "keep" and world_size > 1:
-        raise ArgumentError(
-            f"tail='keep' with {world_size} ranks: they would get batches of different sizes; must be 'drop' or 'pad'"
-        )
-    return _TAILS.index(tail)
-
-
-def _timeout(timeout: Optional[float]) -> float:
-    """0 means none, as for DataLoader; the library's 0 is its default."""
-    if timeout is None:
-        return 0.0
-    return _args.real("timeout", timeout, 0, 1e9) or -1.0
-
-
-_REASONS = {
-    "worker_init_fn": "workers are no Python processes; Python code per sample runs in ShardDataset",
-    "collate_fn": "workers write batches in place; Python code per batch runs in ShardDataset, or in the loop",
-    "sampler": "the order follows from shuffle, seed and epoch; Dataset takes samplers in a DataLoader",
-    "batch_sampler": "the order follows from shuffle, seed and epoch; Dataset takes samplers in a DataLoader",
-    "generator": "order and crops follow from seed alone",
-    "multiprocessing_context": "workers are started without fork and never import the script",
-    "pin_memory_device": "memory is not pinned in this version",
-}
-
-
-def _refuse(pin_memory: bool, dataloader: dict[str, Any]) -> None:
-    if _args.flag("pin_memory", pin_memory):
-        raise ArgumentError(
-            "pin_memory=True: this version does not pin the memory that batches lie in; leave it out, tensors go to a "
-            "device from pageable memory"
-        )
-    for name, value in dataloader.items():
-        if name == "in_order":
-            if not _args.flag(name, value):
-                raise ArgumentError("in_order=False: batches always come in order")
-        elif name not in _REASONS:
-            raise TypeError(f"Loader() got an unexpected keyword argument {name!r}")
-        elif value is not None and value != "":
-            raise ArgumentError(f"{name}={value!r}: must be None: {_REASONS[name]}")

@@ -15,8 +15,9 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from . import _args, _columns, _core, _programs, _ranks, samples
 from ._errors import ArgumentError, ChangedError, ShardpackWarning
+from ._loader_args import TAILS, tail as _tail
 from ._remote import Paths, Place, StrPath
-from .loader import _EPOCH_MAX, _TAILS, _tail
+from .loader import _EPOCH_MAX
 from .samples import Sample
 
 _SPECIAL = ("image", "label", "index", "valid", "key", "sample")
@@ -243,7 +244,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         total = self._samples * self._options["echo"]
         total = min(total, self._options.get("limit", total))
         rows = self.batch_size * self.ranks.world_size
-        drop = _tail(*self._tail_arguments, self.ranks.world_size) == _TAILS.index("drop")
+        drop = _tail(*self._tail_arguments, self.ranks.world_size) == TAILS.index("drop")
         return int(total // rows + (not drop and total % rows > 0))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -314,13 +315,13 @@ class _Batches(Iterator[Any]):
         if self.skip and not self.end:
             self.core.skip(self.skip)
             self.skip = 0
-        columns = None if self.end else self.core.next()
-        if columns is None:
+        taken = None if self.end else self.core.next()
+        if taken is None:
             self._finish()
             raise StopIteration
         self.first = False
         self.skip = self.workers - 1
-        return self._batch(columns)
+        return self._batch(taken[0])
 
     def _finish(self) -> None:
         """The library stands at the next epoch; the state is of this one, with nothing left."""

@@ -42,6 +42,7 @@ PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *vi
     memcpy(&self->data, &view->data, sizeof self->data); /* batches may be written to */
     if (view->bytes >= copy_below) {
         self->lease = Py_NewRef(lease);
+        core_lease_viewed(lease);
         return (PyObject *)self;
     }
     self->data = malloc(view->bytes > 0 ? (size_t)view->bytes : 1);

@@ -69,11 +69,14 @@ typedef struct core_lent {
     spk_batch *batch;
     core_shop *shop;
     struct core_lent *next;
+    PyObject *streams; /* list of (handle, who keeps it), or NULL: the memory waits for them */
+    bool viewed;       /* somebody saw the memory itself */
 } core_lent;
 struct core_shop {
     size_t users; /* the loader and every batch */
     bool busy;
     core_lent *ended;
+    PyObject *current_stream; /* NULL: the memory is not pinned for others to copy from; else gives a handle */
 };
 void core_shop_leave(core_shop *shop);
 /* Gives back what ended while the shop was busy. */
@@ -82,6 +85,8 @@ extern PyType_Spec core_lease_spec;
 /* A Python object that owns the batch; frees it when the last column that views it is gone. Takes the batch, also when
  * it fails. */
 PyObject *core_lease_new(core_state *state, core_shop *shop, spk_batch *batch);
+/* A column views the memory. */
+void core_lease_viewed(PyObject *lease);
 
 /* column.c */
 extern PyType_Spec core_column_spec;

@@ -219,8 +219,25 @@ static PyObject *next(PyObject *object, PyObject *none)
         if (!column || PyTuple_SetItem(columns, (Py_ssize_t)i, column) < 0)
             Py_CLEAR(columns);
     }
+    PyObject *both = columns ? PyTuple_Pack(2, columns, lease) : NULL;
+    Py_XDECREF(columns);
     Py_XDECREF(lease);
-    return columns;
+    return both;
+}
+
+static PyObject *ready(PyObject *object, PyObject *none)
+{
+    loader *self = (loader *)object;
+    (void)none;
+    return check(self) < 0 ? NULL : PyBool_FromLong(spk_loader_ready(self->loader));
+}
+
+static PyObject *set_current_stream(PyObject *object, PyObject *call)
+{
+    loader *self = (loader *)object;
+    Py_XDECREF(self->shop->current_stream);
+    self->shop->current_stream = Py_NewRef(call);
+    return Py_NewRef(Py_None);
 }
 
 static PyObject *answer(spk_status status, const spk_error *err)
@@ -349,6 +366,16 @@ static PyObject *last_epoch(PyObject *object, void *closure)
     return PyLong_FromUnsignedLong(((loader *)object)->epoch);
 }
 
+static PyObject *is_pinned(PyObject *object, void *closure)
+{
+    loader *self = (loader *)object;
+    spk_loader_stats s = {0};
+    (void)closure;
+    if (self->loader)
+        spk_loader_get_stats(self->loader, &s);
+    return PyBool_FromLong(s.pinned != 0);
+}
+
 static PyObject *has_notes(PyObject *object, void *closure)
 {
     (void)closure;
@@ -356,7 +383,10 @@ static PyObject *has_notes(PyObject *object, void *closure)
 }
 
 static PyMethodDef methods[] = {
-    {"next", next, METH_NOARGS, "The columns of the next batch; None at the end of an epoch."},
+    {"next", next, METH_NOARGS, "(columns, lease) of the next batch; None at the end of an epoch."},
+    {"ready", ready, METH_NOARGS, "Whether next() would not wait."},
+    {"set_current_stream", set_current_stream, METH_O,
+     "What gives the handle of the stream that batches wait for when their last view is gone."},
     {"close", close_loader, METH_NOARGS, "Ends the workers. Batches held stay valid."},
     {"set_epoch", set_epoch, METH_VARARGS, "Goes to the beginning of an epoch."},
     {"skip", skip, METH_VARARGS, "Passes over batches, at most to the end of the epoch."},
@@ -373,6 +403,7 @@ static PyGetSetDef attributes[] = {
     {"closed", is_closed, NULL, "Whether it is closed.", NULL},
     {"row", first_row, NULL, "Position of the last batch's first row in the order of its epoch.", NULL},
     {"epoch", last_epoch, NULL, "Epoch of the last batch.", NULL},
+    {"pinned", is_pinned, NULL, "Whether its memory is page-locked.", NULL},
     {"noted", has_notes, NULL, "Whether notes() would give some.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

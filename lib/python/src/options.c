@@ -115,6 +115,7 @@ const core_option core_loader_options[] = {
     ROW(spk_loader_options, CORE_INT, verify_full),
     ROW(spk_loader_options, CORE_INT, error_on_hold),
     ROW(spk_loader_options, CORE_TEXT, worker_program),
+    ROW(spk_loader_options, CORE_INT, pin_memory),
     {NULL, CORE_INT, 0},
 };
 

@@ -74,11 +74,13 @@ PyObject *core_stats(const spk_loader *loader)
     spk_loader_stats s;
     spk_loader_get_stats(loader, &s);
     PyObject *dict = Py_BuildValue(
-        "{s:K,s:K,s:K,s:K,s:d,s:d,s:K,s:K,s:K,s:d,s:K,s:K,s:K}", "batches", s.batches, "samples", s.samples, "padded",
-        s.padded, "substituted", s.substituted, "wait_seconds", (double)s.wait_ns / 1e9, "worker_busy_seconds",
-        (double)s.worker_busy_ns / 1e9, "bytes_read", s.bytes_read, "frames_read", s.frames_read, "images_decoded",
-        s.images_decoded, "ready", s.batches > 0 ? (double)s.ready_sum / (double)s.batches : 0.0, "restarts",
-        s.restarts, "copies", s.copies, "shared_lanes", s.shared_lanes);
+        "{s:K,s:K,s:K,s:K,s:d,s:d,s:K,s:K,s:K,s:d,s:K,s:K,s:K,s:N,s:d,s:K,s:K,s:d}", "batches", s.batches, "samples",
+        s.samples, "padded", s.padded, "substituted", s.substituted, "wait_seconds", (double)s.wait_ns / 1e9,
+        "worker_busy_seconds", (double)s.worker_busy_ns / 1e9, "bytes_read", s.bytes_read, "frames_read", s.frames_read,
+        "images_decoded", s.images_decoded, "ready", s.batches > 0 ? (double)s.ready_sum / (double)s.batches : 0.0,
+        "restarts", s.restarts, "copies", s.copies, "shared_lanes", s.shared_lanes, "pinned",
+        PyBool_FromLong(s.pinned != 0), "pin_seconds", (double)s.pin_ns / 1e9, "uploads", s.uploads, "upload_bytes",
+        s.upload_bytes, "upload_wait_seconds", (double)s.upload_wait_ns / 1e9);
     if (dict && set_remote(dict, loader, &s) < 0)
         Py_CLEAR(dict);
     return dict;
