@@ -2,9 +2,9 @@
 """Trains a small ResNet with PyTorch, with checkpoints from which it goes on exactly: killed at any moment and started
 again, it ends with the same weights, bit for bit.
 
-    python3 -m shardpack pack --split train=0.8,val=0.2 build/demo/photos photos
-    python3 examples/train_torch.py photos --checkpoint run.pt
-    torchrun --nproc_per_node 2 examples/train_torch.py photos --checkpoint run.pt     # two processes, gloo
+    python3 -m shardpack pack --split train=0.8,val=0.2 build/demo/photos photos.split
+    python3 examples/train_torch.py photos.split --checkpoint run.pt
+    torchrun --nproc_per_node 2 examples/train_torch.py photos.split --checkpoint two.pt     # two processes, gloo
 
 With several processes `--batch-size` is that of all together, so that any number of them sees the same global batches.
 """

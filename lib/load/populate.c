@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -35,10 +36,8 @@ static void *touch(void *user)
         return NULL;
     p->sys_errno = 0;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    for (uint64_t at = 0; at < p->bytes; at += page) {
-        volatile uint8_t *byte = p->base + at;
-        *byte = *byte;
-    }
+    for (uint64_t at = 0; at < p->bytes; at += page)
+        atomic_fetch_or_explicit((_Atomic uint8_t *)(p->base + at), 0, memory_order_relaxed);
     return NULL;
 }
 

@@ -58,7 +58,8 @@ class Loader:
 
     Order and augmentation follow from the dataset, ``seed``, the epoch and the global batch (``batch_size`` times
     ``world_size``), never from ``num_workers`` or timing. Each ``iter(loader)`` begins the next epoch (0, 1, 2, ...);
-    `set_epoch` picks another. Each sample comes exactly once per epoch, and every rank gets equally many batches.
+    `set_epoch` picks another. Each sample comes exactly once per epoch (but for
+    ``tail``, ``echo`` and ``limit``), and every rank gets equally many batches.
 
     Columns:
         - ``image``: float32 ``[batch, 3, height, width]`` on the scale 0 to 1 by default, see ``dtype`` and ``layout``
