@@ -88,6 +88,11 @@ uint64_t spk_mirror_slot(spk_net *net, size_t mirror, uint64_t now)
     return mine > now ? mine : 0;
 }
 
+double spk_net_bucket_seconds(size_t i)
+{
+    return (double)((UINT64_C(9) + 2 * (i % 4)) << (i / 4)) / 2e6;
+}
+
 static size_t bucket(uint64_t ns)
 {
     uint64_t us = ns / 1000, b = 0;

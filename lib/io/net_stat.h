@@ -4,6 +4,7 @@
 #define SPK_IO_NET_STAT_H
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define SPK_NET_MIRRORS_MAX 16u
@@ -36,6 +37,9 @@ typedef struct spk_net_counts {
     _Atomic uint64_t not_before_ns;       /* the server asked for a pause */
     _Atomic uint64_t pace_ns, next_ns;    /* between two requests after throttling; time of the next */
 } spk_net_counts;
+
+/* The middle of bucket i of latency. */
+double spk_net_bucket_seconds(size_t i);
 
 typedef struct spk_net_shared {
     spk_net_counts mirrors[SPK_NET_MIRRORS_MAX];

@@ -15,7 +15,6 @@
 #include "load/loader_parts.h"
 
 #define WHY_TEXT (SPK_ERROR_TEXT + 64)
-#define READY_NS ((uint64_t)1000000000)
 #define STOP_IDLE_MS 1000
 #define STOP_KILLED_MS 5000
 
@@ -67,19 +66,18 @@ static bool all_alive(const spk_loader *l, const spk_worker **lost)
     return all;
 }
 
-/* A worker says hello within milliseconds, so that one that cannot start is told of here and not in the first batch.
- * However short the timeout for a batch is, a busy machine may take a second. */
+/* A worker says hello within milliseconds, so that one that cannot start is told of here and not in the first batch. */
 static spk_status wait_for_hello(spk_loader *l, spk_error *err)
 {
     const spk_worker *lost = NULL;
-    uint64_t start = spk_now_ns(), most = l->timeout_ns < READY_NS ? READY_NS : l->timeout_ns;
+    uint64_t start = spk_now_ns();
     while (!all_alive(l, &lost) && !lost) {
         (void)spk_crew_receive(l, 100);
         if (l->on_wait && l->on_wait(l->user) != 0)
             return spk_error_set(err, SPK_E_CANCELLED, "cancelled while the workers were started");
-        if (l->timeout_ns > 0 && spk_now_ns() - start > most)
+        if (l->start_ns > 0 && spk_now_ns() - start > l->start_ns)
             return spk_error_set(err, SPK_E_WORKER, "%s: a worker was not ready within %.0f s", l->program,
-                                 (double)most / 1e9);
+                                 (double)l->start_ns / 1e9);
     }
     if (!lost)
         return SPK_OK;
@@ -183,6 +181,7 @@ static const char *take_packet(spk_loader *l, spk_worker *w, spk_done_packet *p,
         }
         w->alive = true;
         w->false_starts = 0;
+        w->seen_ns = spk_now_ns();
         return NULL;
     }
     if (p->kind == SPK_PACKET_FAIL && !w->alive) {

@@ -87,9 +87,8 @@ static bool still_readable(const spk_shard *shard, uint64_t f)
     uint32_t bytes = 0, content = 0;
     uint8_t last = 0;
     spk_shard_frame_range(shard, f, &offset, &bytes, &content);
-    if (spk_source_is_remote(
-            spk_shard_source(shard))) /* damage of a remote frame is told when no mirror has it right */
-        return true;
+    if (spk_source_is_remote(spk_shard_source(shard)))
+        return true; /* damage of a remote frame is told when no mirror has it right */
     return spk_source_pread(spk_shard_source(shard), &last, 1, offset + bytes - 1, NULL) == SPK_OK;
 }
 

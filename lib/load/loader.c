@@ -16,6 +16,7 @@
 #define PREFETCH 4u
 #define TIMEOUT_SECONDS 120.0
 #define TIMEOUT_MAX 1e9 /* seconds; beyond: none */
+#define START_LEAST_NS ((uint64_t)1000000000)
 #define ON_WAIT_NS ((uint64_t)100000000)
 #define UPLOAD_WAIT_NS ((uint64_t)2000000) /* slots that a device reads are looked at while workers are waited for */
 
@@ -63,6 +64,7 @@ static spk_status set_options(spk_loader *l, const spk_loader_options *o, spk_er
     double timeout = o->timeout == 0 ? TIMEOUT_SECONDS : o->timeout;
     uint32_t prefetch = o->prefetch == 0 ? PREFETCH : o->prefetch;
     l->timeout_ns = timeout > 0 && timeout < TIMEOUT_MAX ? (uint64_t)(timeout * 1e9) : 0;
+    l->start_ns = l->timeout_ns > 0 && l->timeout_ns < START_LEAST_NS ? START_LEAST_NS : l->timeout_ns;
     l->max_errors = o->max_errors;
     l->error_on_hold = o->error_on_hold != 0;
     l->fixed_groups = o->lane_groups != 0;

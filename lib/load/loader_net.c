@@ -54,8 +54,8 @@ static double quantile(const spk_net_counts *a, const spk_net_counts *b, double 
         all += get(&a->latency[i]) + get(&b->latency[i]);
     for (size_t i = 0; i < SPK_NET_BUCKETS && all > 0; i++) {
         seen += get(&a->latency[i]) + get(&b->latency[i]);
-        if ((double)seen >= share * (double)all) /* four buckets for each power of two of microseconds: mirror.c */
-            return (double)((UINT64_C(9) + 2 * (i % 4)) << (i / 4)) / 2e6;
+        if ((double)seen >= share * (double)all)
+            return spk_net_bucket_seconds(i);
     }
     return 0;
 }

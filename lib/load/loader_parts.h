@@ -77,7 +77,9 @@ struct spk_loader {
     uint32_t ahead; /* batches that may be under way or ready at once */
     uint32_t keep;  /* slots that are never lent */
     bool error_on_hold;
-    uint64_t timeout_ns; /* 0: none */
+    uint64_t timeout_ns; /* 0: none; else without progress */
+    uint64_t
+        start_ns; /* the same for a worker that starts: however short the other is, a busy machine may take a second */
     uint64_t max_errors;
     bool fixed_groups; /* lane_groups was given */
     void (*on_note)(void *user, const char *text);

@@ -90,7 +90,7 @@ void spk_watchdog_look(spk_loader *l, uint64_t asked_ns, uint64_t took_ns)
         spk_worker *w = &l->workers[i];
         if (!owes(l, w) || atomic_load(&activity_of(l, w)->steps) != w->seen_steps)
             look_anew(l, w, now);
-        else if (now - w->seen_ns >= l->timeout_ns)
+        else if (now - w->seen_ns >= (w->alive ? l->timeout_ns : l->start_ns))
             report(l, w, now);
     }
 }

@@ -59,11 +59,11 @@ static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_st
 {
     const spk_pack_options *o = w->run->b->plan->o;
     uint8_t *data = w->tar.data + w->tar.len;
-    char name[SPK_FIELD_MAX + 1];
+    char room[SPK_FIELD_MAX + 1];
     spk_transcode_result result = SPK_TRANSCODE_OTHER;
     if (!w->transcoder || !w->run->b->plan->image[m->field] || m->size == 0 ||
         spk_image_sniff(data, (size_t)m->size) != SPK_IMAGE_JPEG ||
-        !spk_tar_field(name, w->run->b->plan->fields[m->field], SPK_COEF_NAME))
+        !spk_tar_field(room, w->run->b->plan->fields[m->field], SPK_COEF_NAME))
         return SPK_OK;
     SPK_TRY(spk_transcode(w->transcoder, data, (size_t)m->size, o->max_pixels, &w->stored, &result, err));
     w->sample.jpeg[result]++;
@@ -78,7 +78,7 @@ static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_st
 static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan_member *m, bool *bad, spk_error *err)
 {
     spk_stored_form form = {m->size, false};
-    char name[SPK_FIELD_MAX + 1];
+    char room[SPK_FIELD_MAX + 1];
     SPK_TRY(spk_buf_reserve(&w->tar, SPK_TAR_BLOCK, err));
     size_t header = w->tar.len;
     w->tar.len += SPK_TAR_BLOCK;
@@ -89,8 +89,10 @@ static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan
     } else {
         SPK_TRY(spk_buf_append(&w->tar, m->text, (size_t)m->size, err));
     }
-    if (!spk_tar_field(name, w->run->b->plan->fields[m->field], form.fast ? SPK_COEF_NAME : "identity"))
-        return spk_error_set(err, SPK_E_INVALID, "field \"%s\" is too long", w->run->b->plan->fields[m->field]);
+    const char *field = w->run->b->plan->fields[m->field];
+    const char *name = spk_tar_field(room, field, form.fast ? SPK_COEF_NAME : "identity");
+    if (!name)
+        return spk_error_set(err, SPK_E_INVALID, "field \"%s\" is too long", field);
     SPK_TRY(spk_tar_header(w->tar.data + header, key, name, form.size, err));
     SPK_TRY(spk_buf_append(&w->forms, &form, sizeof form, err));
     return spk_tar_pad(&w->tar, err);

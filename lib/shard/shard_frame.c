@@ -34,9 +34,10 @@ static spk_status check_member(const spk_shard *s, const spk_index_sample *sampl
 {
     const spk_index_field *f = &s->index->fields[m->field];
     const char *key = s->index->strings + sample->key;
-    char field[SPK_FIELD_MAX + 1];
+    char room[SPK_FIELD_MAX + 1];
+    const char *field = spk_tar_field(room, f->name, f->encoding);
     uint8_t want[SPK_TAR_BLOCK];
-    if (!spk_tar_field(field, f->name, f->encoding))
+    if (!field)
         return spk_error_set(err, SPK_E_FORMAT, "field \"%s\" in the encoding \"%s\": the name is too long", f->name,
                              f->encoding);
     spk_tar_header_unchecked(want, key, sample->key_len, field, strlen(field), m->size);

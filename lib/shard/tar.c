@@ -3,6 +3,7 @@
  */
 #include "shard/tar.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,11 +61,12 @@ void spk_tar_header_unchecked(uint8_t out[SPK_TAR_BLOCK], const char *key, size_
     build(out, name, key_len + 1 + field_len, size);
 }
 
-bool spk_tar_field(char out[SPK_FIELD_MAX + 1], const char *field, const char *encoding)
+const char *spk_tar_field(char room[SPK_FIELD_MAX + 1], const char *field, const char *encoding)
 {
-    bool plain = strcmp(encoding, "identity") == 0;
-    int n = snprintf(out, SPK_FIELD_MAX + 1, "%s%s%s", field, plain ? "" : ".", plain ? "" : encoding);
-    return n >= 0 && n <= (int)SPK_FIELD_MAX;
+    if (strcmp(encoding, "identity") == 0)
+        return field;
+    int n = snprintf(room, SPK_FIELD_MAX + 1, "%s.%s", field, encoding);
+    return n >= 0 && n <= (int)SPK_FIELD_MAX ? room : NULL;
 }
 
 spk_status spk_tar_header(uint8_t out[SPK_TAR_BLOCK], const char *key, const char *field, uint64_t size, spk_error *err)

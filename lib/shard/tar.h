@@ -5,7 +5,6 @@
 #define SPK_SHARD_TAR_H
 
 #include <shardpack/error.h>
-#include <stdbool.h>
 
 #include "shard/format.h"
 
@@ -20,9 +19,9 @@ static inline uint64_t spk_tar_member_bytes(uint64_t size)
 SPK_CHECK spk_status spk_tar_header(uint8_t out[SPK_TAR_BLOCK], const char *key, const char *field, uint64_t size,
                                     spk_error *err);
 
-/* The name of a field as a member has it: "field", or "field.encoding" if it is stored in one. False if it is longer
- * than SPK_FIELD_MAX. */
-bool spk_tar_field(char out[SPK_FIELD_MAX + 1], const char *field, const char *encoding);
+/* The name of a field as a member has it: field itself, or "field.encoding" in room if it is stored in one. NULL if
+ * that is longer than SPK_FIELD_MAX. */
+const char *spk_tar_field(char room[SPK_FIELD_MAX + 1], const char *field, const char *encoding);
 
 /* The same without the checks, for keys and fields that passed them. */
 void spk_tar_header_unchecked(uint8_t out[SPK_TAR_BLOCK], const char *key, size_t key_len, const char *field,

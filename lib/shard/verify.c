@@ -91,17 +91,18 @@ static spk_status verify_frame(struct verify *v, uint64_t f, spk_error *err)
     spk_status st = spk_buf_reserve(&v->compressed, e->bytes, err);
     if (st == SPK_OK)
         st = make_out(v, e->content, err);
-    if (st == SPK_OK) {
+    bool remote = spk_source_is_remote(v->source); /* then reading compares the digest */
+    if (st == SPK_OK && remote)
+        st = read_remote(v, f, err);
+    if (st == SPK_OK && !remote) {
         spk_sha256_init(v->sha);
-        st = spk_source_is_remote(v->source) ? read_remote(v, f, err)
-                                             : read_hashed(v, v->shard->offsets[f], e->bytes, v->compressed.data, err);
+        st = read_hashed(v, v->shard->offsets[f], e->bytes, v->compressed.data, err);
+        spk_sha256_final(v->sha, digest);
     }
     if (st < 0) {
         spk_error_prefix(err, "%s: frame %llu", v->shard->name, (unsigned long long)f);
         return st;
     }
-    bool remote = spk_source_is_remote(v->source); /* then it has been compared */
-    spk_sha256_final(v->sha, digest);
     return spk_shard_decode_frame(v->shard, v->decoder, f, v->compressed.data, remote ? NULL : digest, v->out, err);
 }
 

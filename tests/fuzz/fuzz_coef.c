@@ -1,9 +1,7 @@
 /* JPEG stored as coefficients, from untrusted bytes: with vectors and without, the same status and pixels; restoring
  * the file. The first six bytes choose part and channels; the rest is the content of the blob's zstd frame, so that
  * zstd does not stand in the way, or from 0x28 on the blob itself. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz_image.h"
 
 #include "coef/coef.h"
 #include "image/decoder.h"
@@ -11,36 +9,6 @@
 #define PIXELS_MAX (1u << 16)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int ok)
-{
-    if (!ok)
-        abort();
-}
-
-typedef struct rows {
-    uint8_t *p;
-    size_t row, n, cap;
-} rows;
-
-static void keep(void *ctx, const uint8_t *row)
-{
-    rows *out = ctx;
-    must(out->n + out->row <= out->cap);
-    memcpy(out->p + out->n, row, out->row);
-    out->n += out->row;
-}
-
-static spk_rect choose(const uint8_t *head, const spk_decoder_info *info)
-{
-    uint32_t w = info->width, h = info->height;
-    if (head[4] & 1)
-        return (spk_rect){0, 0, w, h};
-    spk_rect r = {head[0] * w / 256, head[1] * h / 256, 1, 1};
-    r.w = 1 + head[2] * (w - 1 - r.x) / 255;
-    r.h = 1 + head[3] * (h - 1 - r.y) / 255;
-    return r;
-}
 
 static spk_status decode(spk_decoder *d, const uint8_t *head, const spk_buf *blob, spk_jpeg_engine engine, rows *out)
 {
@@ -50,7 +18,7 @@ static spk_status decode(spk_decoder *d, const uint8_t *head, const spk_buf *blo
     spk_status status = spk_decoder_open(d, blob->data, blob->len, PIXELS_MAX, &info, &err);
     if (status < 0)
         return status;
-    spk_decode_job job = {choose(head, &info), 1, head[5] & 1 ? 1 : 3, keep, out};
+    spk_decode_job job = {choose(head, &info), 1, head[5] & 1 ? 1 : 3, keep, out, false};
     out->row = (size_t)job.part.w * job.channels;
     out->cap = out->row * job.part.h;
     out->p = malloc(out->cap);

@@ -1,33 +1,10 @@
 /* Decoding a part of an image. The first eight bytes choose part, scale and channels, the rest is the image. What the
  * check accepts must decode, and every part must equal that part of the whole. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "image/decode.h"
+#include "fuzz_image.h"
 
 #define PIXELS_MAX (1u << 18)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int ok)
-{
-    if (!ok)
-        abort();
-}
-
-typedef struct rows {
-    uint8_t *p;
-    size_t row, n, cap;
-} rows;
-
-static void keep(void *ctx, const uint8_t *row)
-{
-    rows *out = ctx;
-    must(out->n + out->row <= out->cap);
-    memcpy(out->p + out->n, row, out->row);
-    out->n += out->row;
-}
 
 /* part {0}: the whole. */
 static spk_status decode(const uint8_t *data, size_t n, spk_rect part, uint32_t denom, uint32_t channels, bool indices,

@@ -39,8 +39,8 @@ static inline void fixture_tar(spk_buf *tar, const fixture_member *m, size_t n, 
     static const uint8_t zeros[SPK_TAR_END];
     for (size_t i = 0; i < n; i++) {
         uint8_t header[SPK_TAR_BLOCK];
-        char name[SPK_FIELD_MAX + 1];
-        (void)!spk_tar_field(name, m[i].field, m[i].encoding ? m[i].encoding : "identity");
+        char room[SPK_FIELD_MAX + 1];
+        const char *name = spk_tar_field(room, m[i].field, m[i].encoding ? m[i].encoding : "identity");
         fixture_must(spk_tar_header(header, m[i].key, name, m[i].size, fe));
         fixture_must(spk_buf_append(tar, header, sizeof header, fe));
         fixture_must(spk_buf_append(tar, m[i].data, m[i].size, fe));

@@ -40,7 +40,7 @@ static void misbehave(const char *how, const spk_memory *m, const spk_run_packet
         signal(SIGSEGV, SIG_DFL); /* without a sanitizer's report */
         raise(SIGSEGV);
     }
-    if (strcmp(how, "killed") == 0 && is_one_of_the_first())
+    if ((strcmp(how, "killed") == 0 || strcmp(how, "late") == 0) && is_one_of_the_first())
         raise(SIGKILL);
     if (strcmp(how, "asked") == 0 && is_one_of_the_first())
         raise(SIGTERM);
@@ -68,6 +68,8 @@ static int fake_worker(const char *how, uint32_t number)
         _exit(3);
     if (strcmp(how, "silent") == 0)
         return pause();
+    if (strcmp(how, "late") == 0)
+        nanosleep(&(struct timespec){.tv_nsec = 600000000}, NULL);
     if (strcmp(how, "protocol") == 0)
         p.protocol++;
     if (spk_memory_map(&m, SPK_WORKER_MEMORY, NULL) < 0 || spk_engine_new(&e, m.base, NULL, number, 8, NULL) < 0)
@@ -272,6 +274,26 @@ START_TEST(a_worker_that_stops)
 }
 END_TEST
 
+/* A timeout for batches that is shorter than a start, at the beginning and when a worker is replaced. */
+START_TEST(a_worker_that_starts_late)
+{
+    spk_loader_options o = load_options(0);
+    load_record *want = load_reference(o, 1), *have = calloc(1, sizeof *have);
+    spk_loader_stats s;
+    o.workers = 1;
+    o.timeout = 0.4;
+    use_kills("late", "1");
+    spk_loader *l = load_open(o);
+    ck_assert_int_eq(load_run(l, have, LOAD_BATCHES_MAX), SPK_END);
+    same_record(want, have);
+    spk_loader_get_stats(l, &s);
+    ck_assert_uint_eq(s.restarts, 1);
+    spk_loader_close(l);
+    free(want);
+    free(have);
+}
+END_TEST
+
 START_TEST(a_worker_that_talks_nonsense)
 {
     spk_batch *b = NULL;
@@ -420,6 +442,7 @@ static Suite *suite(void)
     tcase_add_test(t, a_batch_whose_workers_are_killed);
     tcase_add_test(t, a_batch_whose_workers_are_killed_for_ever);
     tcase_add_test(t, a_worker_that_stops);
+    tcase_add_test(t, a_worker_that_starts_late);
     tcase_add_test(t, a_worker_that_talks_nonsense);
     tcase_add_test(t, a_killed_trainer_leaves_nothing);
     tcase_add_test(t, a_forked_child_does_no_harm);
