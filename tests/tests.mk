@@ -45,12 +45,17 @@ $(SEED_BIN): %: %.o $(LIB_A)
 	@$(if $(filter 1,$(V)),,echo "  LD    $@")
 	$(Q)$(CC) -o $@ $< $(LIB_A) $(ALL_LDFLAGS) $(PKG_LIBS)
 
-.PHONY: test-programs fuzz-programs seed-programs
+# Where the memory is shared with a (stand-in) GPU, the quick suite runs both sanitizers too.
+PINNED := $(addprefix /tests/unit/,$(shell sed -n 's/^PINNED = "\(.*\)".*/\1/p' tests/support/suites.py))
+
+.PHONY: test-programs fuzz-programs seed-programs pinned-programs
 test-programs: all $(UNIT_BIN) $(EXAMPLE_BIN) $(BUILD)/tests/pixels/render_one
 fuzz-programs: $(FUZZ_BIN)
+pinned-programs: $(PINNED:%=$(BUILD)%)
 seed-programs: $(SEED_BIN)
 
-SUITES := python3 tests/support/suites.py --make "$(MAKE)" --build $(BUILD) --replay $(call build_of,asan)
+SUITES := python3 tests/support/suites.py --make "$(MAKE)" --build $(BUILD) --replay $(call build_of,asan) \
+          --sanitized $(call build_of,asan) --sanitized $(call build_of,tsan)
 
 .PHONY: setup
 setup: ## install the packages that are missing (Debian, Ubuntu)
@@ -63,8 +68,9 @@ test: ## all tests (installs what is missing first), under ten minutes
 
 .PHONY: run-tests
 run-tests: test-programs $(PYTHON_INSTALLED)
-	@$(MAKE) --no-print-directory CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
-	@$(SUITES) unit format cli pixels e2e lint headers exports install replay $(PYTHON_SUITE)
+	@$(MAKE) --no-print-directory CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs pinned-programs
+	@$(MAKE) --no-print-directory CONFIG=tsan BUILD=$(call build_of,tsan) pinned-programs
+	@$(SUITES) unit pinned format cli pixels e2e lint headers exports install replay $(PYTHON_SUITE)
 
 # What make test runs, once per sanitizer, then the long versions and the fuzzers.
 .PHONY: check-long

@@ -51,7 +51,7 @@ static spk_status set_options(spk_net *net, const spk_net_options *o, spk_error 
 {
     const char *given = secure_getenv("SHARDPACK_DEADLINE"), *folder = secure_getenv("SHARDPACK_CACHE_DIR");
     double deadline = o->deadline > 0 ? o->deadline : given && atof(given) > 0 ? atof(given) : DEADLINE_SECONDS;
-    const char *plain = secure_getenv("SHARDPACK_PLAIN_CREDENTIALS"), *ca = secure_getenv("CURL_CA_BUNDLE");
+    const char *plain = secure_getenv("SHARDPACK_PLAIN_CREDENTIALS");
     net->deadline_ns = (uint64_t)((deadline < DEADLINE_MAX ? deadline : DEADLINE_MAX) * 1e9);
     net->ahead = o->ahead ? o->ahead : AHEAD;
     net->cache_limit = o->cache_limit;
@@ -63,9 +63,7 @@ static spk_status set_options(spk_net *net, const spk_net_options *o, spk_error 
         folder = o->cache_dir;
     }
     net->plain_credentials = o->plain_credentials || (plain && strcmp(plain, "1") == 0);
-    if (!ca || !*ca)
-        ca = secure_getenv("SSL_CERT_FILE");
-    if (!copy(&net->ca_file, ca) || !copy(&net->cache_dir, folder))
+    if (!copy(&net->ca_file, spk_ca_file()) || !copy(&net->cache_dir, folder))
         return spk_error_nomem(err, 4096);
     net->shared = o->shared;
     if (!net->shared) {

@@ -225,4 +225,9 @@ uint32_t spk_s3_keys_in_use(const spk_net *net);
 bool spk_s3_again(spk_net *net, const spk_transfer *t);
 void spk_s3_free(spk_s3 *s3);
 
+/* ---- ca.c ---- */
+
+/* The file of certificates that servers are checked against; NULL: libcurl's own. Lent by the environment or static. */
+const char *spk_ca_file(void);
+
 #endif

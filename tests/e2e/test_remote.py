@@ -56,8 +56,9 @@ def test_tls(case):
     local = dataset(case)
     with running(Nginx(case, local.parent, tls=True)) as web:
         case.refused("*certificate*", "ls", web.tls_url + "/set", "--deadline", "1")
-        have = stream(case, web.tls_url + "/set", "-w", 2, env={"CURL_CA_BUNDLE": str(web.dir / "cert.pem")})
-        equal(have, stream(case, local), "over TLS")
+        want, certificate = stream(case, local), str(web.dir / "cert.pem")
+        for trust in ({"CURL_CA_BUNDLE": certificate}, {"CURL_CA_BUNDLE": "", "SSL_CERT_FILE": certificate}):
+            equal(stream(case, web.tls_url + "/set", "-w", 2, env=trust), want, "over TLS")
 
 
 def test_slow_tls_handshakes(case):

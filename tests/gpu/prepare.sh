@@ -3,7 +3,7 @@
 # and a small dataset. prepare.sh [PER_CLASS]
 set -eu
 cd "$(dirname "$0")/../.."
-per_class=${1:-250}
+per_class=${1:-125}
 make --no-print-directory wheel
 make --no-print-directory all build/release/examples/make_photos build/release/tests/libcudart_standin.so
 rm -rf build/gpu

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs test suites one after another and adds up what they report.
 
-suites.py --build DIR [--replay DIR] [--make MAKE] SUITE...
+suites.py --build DIR [--replay DIR] [--sanitized DIR]... [--make MAKE] SUITE...
 
 A suite is a list of programs. A program says how many of its checks passed and failed: by Check's summary lines, or by a
 last line "N passed, N failed"; one that says neither counts as one check, by its exit status. One that says that all
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 
+PINNED = "test_load_pinned test_load_pinned_faults test_load_uploader".split()
 LINT = "layers.py sizes.py format.sh cppcheck.sh self_test.py".split()
 CHECK_LINE = re.compile(r"^\d+%: Checks: (\d+), Failures: (\d+), Errors: (\d+)$", re.M)
 COUNT_LINE = re.compile(r"^(?:.*\W)?(\d+) passed, (\d+) failed", re.M)
@@ -57,6 +58,13 @@ def replay(options):
         yield [options.replay / "tests/fuzz" / source.stem, corpus / name]
 
 
+def pinned(options):
+    """Page-locked slots and copies to the stand-in for a GPU: threads and late writes, so under each sanitizer."""
+    for build in options.sanitized:
+        for name in PINNED:
+            yield [build / "tests/unit" / name]
+
+
 def first(*paths):
     """The first program that exists, as a suite: a tree without any has nothing to check there."""
     return [[path] for path in paths if os.path.exists(path)][:1]
@@ -67,6 +75,7 @@ def suites(options):
     return {
         "unit": unit,
         "valgrind": valgrind,
+        "pinned": pinned,
         "format": lambda _: first("tests/format/run", "tests/format/run.py", "tests/format/run.sh"),
         "cli": lambda _: first("tests/cli/run"),
         "pixels": lambda _: [["/usr/bin/python3", "tests/pixels/compare.py"]],
@@ -104,6 +113,7 @@ def main():
     parser = argparse.ArgumentParser(description="Runs test suites and sums up.")
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--replay", type=pathlib.Path, help="folder of the fuzz targets built for replay")
+    parser.add_argument("--sanitized", type=pathlib.Path, action="append", default=[], help="build with a sanitizer")
     parser.add_argument("--make", default="make")
     parser.add_argument("suite", nargs="+")
     options = parser.parse_args()
