@@ -27,7 +27,8 @@ static bool make(spk_huffman *h)
         h->offset[length] = (int32_t)n - (int32_t)code;
         h->max[length] = -1;
         for (uint32_t i = 0; i < h->bits[length]; i++, n++, code++) {
-            if (n == 256 || code >= 1u << length || !make_entry(h->values[n], length, h->dc, &h->symbol[n]))
+            bool fits = code + 1 < 1u << length; /* none may be all ones */
+            if (n == 256 || !fits || !make_entry(h->values[n], length, h->dc, &h->symbol[n]))
                 return false;
             h->max[length] = (int32_t)code;
             for (uint32_t k = 0; length <= SPK_HUFFMAN_PEEK && k < 1u << (SPK_HUFFMAN_PEEK - length); k++)
