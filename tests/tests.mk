@@ -49,7 +49,7 @@ $(SEED_BIN): %: %.o $(LIB_A)
 PINNED := $(addprefix /tests/unit/,$(shell sed -n 's/^PINNED = "\(.*\)".*/\1/p' tests/support/suites.py))
 
 .PHONY: test-programs fuzz-programs seed-programs pinned-programs
-test-programs: all $(UNIT_BIN) $(EXAMPLE_BIN) $(BUILD)/tests/pixels/render_one
+test-programs: all $(UNIT_BIN) $(EXAMPLE_BIN) $(BUILD)/tests/pixels/render_one $(BUILD)/tests/jpeg/identity
 fuzz-programs: $(FUZZ_BIN)
 pinned-programs: $(PINNED:%=$(BUILD)%)
 seed-programs: $(SEED_BIN)
@@ -70,7 +70,7 @@ test: ## all tests (installs what is missing first), under ten minutes
 run-tests: test-programs $(PYTHON_INSTALLED)
 	@$(MAKE) --no-print-directory CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs pinned-programs
 	@$(MAKE) --no-print-directory CONFIG=tsan BUILD=$(call build_of,tsan) pinned-programs
-	@$(SUITES) unit pinned format cli pixels e2e lint headers exports install replay $(PYTHON_SUITE)
+	@$(SUITES) unit pinned format cli pixels jpeg e2e lint headers exports install replay $(PYTHON_SUITE)
 
 # What make test runs, once per sanitizer, then the long versions and the fuzzers.
 .PHONY: check-long
@@ -83,11 +83,11 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ
 	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) fuzz-programs
 	@failed=; \
 	echo "== AddressSanitizer and UBSan"; \
-	python3 tests/support/suites.py --build $(call build_of,asan) unit format cli e2e || failed=1; \
+	python3 tests/support/suites.py --build $(call build_of,asan) unit format cli jpeg e2e || failed=1; \
 	echo "== ThreadSanitizer"; \
 	python3 tests/support/suites.py --build $(call build_of,tsan) unit cli e2e || failed=1; \
 	echo "== release, long"; \
-	TEST_LONG=1 $(SUITES) unit format cli pixels e2e lint headers exports install replay $(PYTHON_SUITE) || failed=1; \
+	TEST_LONG=1 $(SUITES) unit format cli pixels jpeg e2e lint headers exports install replay $(PYTHON_SUITE) || failed=1; \
 	if command -v valgrind > /dev/null; then echo "== valgrind"; $(MAKE) --no-print-directory check-valgrind || failed=1; fi; \
 	echo "== fuzzing"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) || failed=1; \
@@ -107,6 +107,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (60); FUZZ="a b" picks some
 -include tests/bench/bench.mk
 -include tests/order/order.mk
 -include tests/pixels/pixels.mk
+-include tests/jpeg/jpeg.mk
 
 .PHONY: fuzz-seeds
 fuzz-seeds: seed-programs ## write the generated part of the fuzz corpora anew

@@ -1,7 +1,22 @@
-/* Writes the seed files of the fuzz target jpeg: make_seeds_jpeg OUT makes OUT/jpeg/. */
+/* Writes the seed files of the fuzz targets jpeg and transcode: make_seeds_jpeg OUT makes OUT/jpeg/, OUT/transcode/. */
 #include <sys/stat.h>
 
 #include "../unit/jpeg_variants.h"
+
+static void save(const char *out, const char *target, unsigned number, const unsigned char *image, size_t n)
+{
+    char path[4096];
+    const unsigned char head[6] = {(unsigned char)(number * 17), (unsigned char)(number * 29),    100, 200,
+                                   (unsigned char)(number % 3),  (unsigned char)(number % 4 == 3)};
+    snprintf(path, sizeof path, "%s/%s", out, target);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/%s/jpeg-%u", out, target, number);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(head, 1, 6, file) != 6 || fwrite(image, 1, n, file) != n || fclose(file) != 0) {
+        perror(path);
+        exit(1);
+    }
+}
 
 int main(int argc, char **argv)
 {
@@ -20,27 +35,18 @@ int main(int argc, char **argv)
         {16, 16, JCS_YCbCr, 1, 1, 1, 0, 0, 0, 0, CONTENT_SMOOTH},
         {16, 64, JCS_YCbCr, 1, 1, 90, 0, 0, 0, 0, CONTENT_SMOOTH},
     };
-    char path[4096];
     spk_rng rng = {77, 1, 0};
     if (argc != 2)
         return 2;
-    snprintf(path, sizeof path, "%s/jpeg", argv[1]);
-    mkdir(path, 0777);
     for (unsigned i = 0; i < sizeof seeds / sizeof *seeds; i++) {
-        const unsigned char head[6] = {(unsigned char)(i * 17), (unsigned char)(i * 29),    100, 200,
-                                       (unsigned char)(i % 3),  (unsigned char)(i % 4 == 3)};
         size_t n;
         unsigned char *image = encode_variant(&seeds[i], &rng, &n);
         if (i == 5) /* fill bytes before a stuffed one */
             memcpy(image + n - 300, "\0\xFF\xFF\xFF\xFF\0\xFF\xFF\0", 9);
         if (i + 1 == sizeof seeds / sizeof *seeds) /* fill bytes where a marker should be */
             memset(image + n - 40, 0xFF, 40);
-        snprintf(path, sizeof path, "%s/jpeg/jpeg-%u", argv[1], i);
-        FILE *file = fopen(path, "wb");
-        if (!file || fwrite(head, 1, 6, file) != 6 || fwrite(image, 1, n, file) != n || fclose(file) != 0) {
-            perror(path);
-            return 1;
-        }
+        save(argv[1], "jpeg", i, image, n);
+        save(argv[1], "transcode", i, image, n);
         free(image);
     }
     return 0;

@@ -79,6 +79,7 @@ def suites(options):
         "format": lambda _: first("tests/format/run", "tests/format/run.py", "tests/format/run.sh"),
         "cli": lambda _: first("tests/cli/run"),
         "pixels": lambda _: [["/usr/bin/python3", "tests/pixels/compare.py"]],
+        "jpeg": lambda _: [["tests/jpeg/run"]],
         "e2e": lambda _: first("tests/e2e/run"),
         "lint": lambda _: [[f"tests/lint/{name}"] for name in LINT],
         "headers": lambda _: [["tests/lint/headers.sh"]],
@@ -127,6 +128,7 @@ def main():
     environment["BUILD_DIR"] = str(options.build.resolve())
     environment["SHARDPACK"] = str((options.build / "shardpack").resolve())
     environment["RENDER_ONE"] = str((options.build / "tests/pixels/render_one").resolve())
+    environment["IDENTITY"] = str((options.build / "tests/jpeg/identity").resolve())
     environment["MAKE_PHOTOS"] = str((options.build / "examples/make_photos").resolve())
     environment.setdefault("PYTHON_TESTS", str((options.build / "python-venv/bin/python").absolute()))
     passed = failed = 0

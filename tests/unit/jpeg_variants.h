@@ -71,10 +71,10 @@ static inline unsigned char *encode_variant(const jpeg_variant *v, spk_rng *rng,
         j.comp_info[c].h_samp_factor = c == 0 ? v->h : 1;
         j.comp_info[c].v_samp_factor = c == 0 ? v->v : 1;
     }
-    for (unsigned i = 0; i < 64 && v->wide_step; i++)
+    for (unsigned i = 0; i < 64 && v->wide_step; i++) /* all odd: at 8192 the encoder divides by zero */
         for (int t = 0; t < 2; t++)
             if (j.quant_tbl_ptrs[t])
-                j.quant_tbl_ptrs[t]->quantval[i] = (UINT16)(1 + i * v->wide_step);
+                j.quant_tbl_ptrs[t]->quantval[i] = (UINT16)((1 + i * v->wide_step) | 1);
     j.optimize_coding = v->optimize ? TRUE : FALSE;
     j.restart_interval = v->restart;
     if (v->progressive)
