@@ -219,8 +219,8 @@ const command cmd_bench = {
         "put together from; each is read by one worker and holds --lane-buffer samples, so that more lanes mix better "
         "and take more memory.\n\n"
         "Below the line of a dataset by URL are the figures of each mirror: bytes, requests, time to the first byte "
-        "(median and p99), retries, failovers, second requests while a first one stalled (hedges), what failed and "
-        "why; and those of the cache.\n\n"
+        "(median and p99), retries, failovers, second requests while a first one stalled (hedges), what failed, why "
+        "and with which HTTP status; and those of the cache.\n\n"
         "A single pass reads from the disk or from the system's cache, as it happens: the first one may be slower.",
     .options = options,
     .operands = operands,

@@ -158,7 +158,7 @@ static int run_epoch(stream *s)
         rc = take_batch(s, batch);
         spk_batch_release(batch);
     }
-    if (rc == CLI_OK && st < 0)
+    if (rc == CLI_OK && st < 0 && !(st == SPK_E_CANCELLED && cli_interrupted()))
         rc = cli_fail(&err, NULL);
     if (rc == CLI_OK && st == SPK_END)
         rc = stream_print_epoch(s);

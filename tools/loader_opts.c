@@ -124,6 +124,13 @@ static void on_note(void *user, const char *text)
     cli_note("%s", text);
 }
 
+/* So that a signal ends a wait, too. */
+static int on_wait(void *user)
+{
+    (void)user;
+    return cli_interrupted();
+}
+
 static void set_options(spk_loader_options *p, const opts *o)
 {
     const loader_values *v = o->values;
@@ -144,7 +151,8 @@ static void set_options(spk_loader_options *p, const opts *o)
                               .on_error = (spk_on_error)v->on_error,
                               .max_errors = v->max_errors,
                               .timeout = v->timeout > 0 ? v->timeout : -1,
-                              .on_note = on_note};
+                              .on_note = on_note,
+                              .on_wait = on_wait};
 }
 
 int loader_make(loader_setup *s, const opts *o, const spk_dataset *dataset, int keys)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "out.h"
 
 #define LINE 1024
@@ -33,10 +34,18 @@ static const struct {
 };
 #define COUNTS (sizeof counts / sizeof *counts)
 
+/* Of commands that catch signals; the others are ended by them. */
+static int on_wait(void *user)
+{
+    (void)user;
+    return cli_interrupted();
+}
+
 spk_dataset_options remote_options(const remote_values *v)
 {
     return (spk_dataset_options){.size = sizeof(spk_dataset_options),
                                  .mirrors = v->mirrors.items,
+                                 .on_wait = on_wait,
                                  .mirror_count = v->mirrors.count,
                                  .deadline = v->deadline,
                                  .cache_dir = v->cache_dir,
@@ -83,6 +92,18 @@ static void add(char *text, const char *format, ...)
     va_end(args);
 }
 
+/* "; HTTP 404 x1, 503 x4" */
+static void add_codes(char *text, const spk_mirror_stats *m)
+{
+    const char *between = "; HTTP ";
+    char count[48];
+    for (size_t i = 0; i < sizeof m->codes / sizeof *m->codes; i++)
+        if (m->codes[i] > 0) {
+            add(text, "%s%zu x%s", between, 100 + i, out_count(count, sizeof count, m->codes[i]));
+            between = ", ";
+        }
+}
+
 static void print_mirror(const remote_report *r, size_t i, void (*line)(const char *text))
 {
     const spk_mirror_stats *m = &r->mirrors[i];
@@ -101,6 +122,7 @@ static void print_mirror(const remote_report *r, size_t i, void (*line)(const ch
             add(text, "%s%s %s", between, out_count(a, sizeof a, count_of(m, k)), counts[k].words);
             between = ", ";
         }
+    add_codes(text, m);
     line(text);
 }
 
@@ -121,6 +143,18 @@ static json_t *seconds(double value)
     return value > 0 ? json_real(value) : json_null();
 }
 
+static json_t *codes_json(const spk_mirror_stats *m)
+{
+    json_t *o = json_object();
+    char status[8];
+    for (size_t i = 0; i < sizeof m->codes / sizeof *m->codes; i++)
+        if (m->codes[i] > 0) {
+            snprintf(status, sizeof status, "%zu", 100 + i);
+            out_json_count(o, status, m->codes[i]);
+        }
+    return o;
+}
+
 void remote_report_json(const remote_report *r, json_t *object)
 {
     if (r->count == 0)
@@ -131,6 +165,7 @@ void remote_report_json(const remote_report *r, json_t *object)
         out_json_text(o, "url", r->urls[i]);
         for (size_t k = 0; k < COUNTS; k++)
             out_json_count(o, counts[k].name, count_of(&r->mirrors[i], k));
+        json_object_set_new(o, "codes", codes_json(&r->mirrors[i]));
         json_object_set_new(o, "latency_p50", seconds(r->mirrors[i].latency_p50));
         json_object_set_new(o, "latency_p99", seconds(r->mirrors[i].latency_p99));
         json_array_append_new(list, o);

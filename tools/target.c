@@ -89,10 +89,14 @@ int target_open_dataset(target *t, const char *path, const remote_values *remote
 int target_open(target *t, const char *path, const remote_values *remote)
 {
     spk_error err;
-    spk_shard_options options = {.size = sizeof options};
+    const spk_dataset_options from = remote_options(remote);
+    spk_shard_options options = {
+        .size = sizeof options, .deadline = from.deadline, .on_wait = from.on_wait, .user = from.user};
     spk_shard_stat st;
     if (!looks_like_shard(path))
         return target_open_dataset(t, path, remote);
+    if (from.mirror_count > 0)
+        return cli_error("%s: mirrors are for a dataset that is opened by URL", path);
     memset(t, 0, sizeof *t);
     t->path = path;
     spk_error_clear(&err);

@@ -48,6 +48,12 @@ static void count(job *j, uint64_t bytes)
     j->counted = bytes > j->counted ? bytes : j->counted;
 }
 
+/* Threads that wait for a server are to end. */
+static int is_stopped(void *user)
+{
+    return atomic_load(&((run *)user)->stop);
+}
+
 static int on_sent(void *user, uint64_t bytes)
 {
     job *j = user;
@@ -104,10 +110,26 @@ static void *work(void *arg)
     return NULL;
 }
 
-static bool is_cancelled(run *r)
+static int is_cancelled(void *user)
 {
+    run *r = user;
     return r->options.on_progress &&
            r->options.on_progress(r->options.user, atomic_load(&r->done_bytes), r->dataset->catalog.bytes) != 0;
+}
+
+static int is_cancelled_put(void *user, uint64_t sent)
+{
+    (void)sent;
+    return is_cancelled(user);
+}
+
+/* Who is asked while somebody waits for a server. */
+static void set_waits(run *r, int (*on_wait)(void *user))
+{
+    if (r->dataset->net)
+        spk_net_on_wait(r->dataset->net, on_wait, r);
+    if (r->dest.net)
+        spk_net_on_wait(r->dest.net, on_wait, r);
 }
 
 /* Until all threads have ended; the caller's thread tells of the progress. */
@@ -146,6 +168,7 @@ static spk_status send_shards(run *r, spk_error *err)
     pthread_cond_init(&r->ended, &monotonic);
     pthread_condattr_destroy(&monotonic);
     spk_status st = SPK_OK;
+    set_waits(r, is_stopped);
     for (; started < jobs; started++) {
         pthread_mutex_lock(&r->lock);
         r->working++;
@@ -199,9 +222,10 @@ static spk_status publish(run *r, spk_error *err)
 {
     spk_buf table = {0};
     spk_put *put = NULL;
+    set_waits(r, is_cancelled);
     spk_status st = read_table(r->dataset, &table, err);
     if (st == SPK_OK && r->dest.net)
-        st = spk_put_new(&put, r->dest.net, NULL, NULL, err);
+        st = spk_put_new(&put, r->dest.net, is_cancelled_put, r, err);
     if (st == SPK_OK)
         st = put ? spk_net_publish(&r->dest, put, r->dataset, &table, err)
                  : spk_folder_publish(&r->dest, r->dataset, &table, err);
@@ -228,8 +252,10 @@ static spk_status open_dest(run *r, const char *dest, spk_error *err)
 {
     spk_net_options options = {.cache_dir = ""};
     spk_dest *t = &r->dest;
-    if (r->options.source)
-        options.plain_credentials = r->options.source->plain_credentials;
+    spk_dataset_options source = {0};
+    SPK_TRY(spk_options_copy(&source, sizeof source, r->options.source, err));
+    options.plain_credentials = source.plain_credentials;
+    options.deadline = source.deadline;
     t->name = dest;
     t->dirfd = t->lock = -1;
     if (!spk_url_is_remote(dest)) {

@@ -14,7 +14,9 @@ static spk_status make_net(spk_dataset *d, const char *url, const spk_dataset_op
     const spk_net_options options = {.deadline = o->deadline,
                                      .cache_dir = o->cache_dir,
                                      .cache_limit = o->cache_limit,
-                                     .plain_credentials = o->plain_credentials};
+                                     .plain_credentials = o->plain_credentials,
+                                     .on_wait = o->on_wait,
+                                     .user = o->user};
     SPK_TRY(spk_net_new(&d->net, &options, err));
     SPK_TRY(spk_net_add_folder_of(d->net, url, name, err));
     for (size_t i = 0; i < o->mirror_count; i++)

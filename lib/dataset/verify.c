@@ -118,8 +118,13 @@ static spk_status prepare_dataset(check *c, const char *path, spk_error *err)
 static spk_status prepare_shard(check *c, const char *path, spk_error *err)
 {
     spk_source *source = NULL;
-    SPK_TRY(spk_source_open(&source, path, err));
+    spk_dataset_options o = {0};
+    SPK_TRY(spk_options_copy(&o, sizeof o, c->options.dataset, err));
+    c->target.shard_options = (spk_source_options){o.deadline, o.plain_credentials, o.on_wait, o.user};
+    SPK_TRY(spk_source_open_with(&source, path, &c->target.shard_options, err));
     c->target.shard_path = path;
+    c->target.shard_options.on_wait = spk_verify_stopped; /* from now on by threads */
+    c->target.shard_options.user = &c->target;
     c->target.shards = 1;
     c->target.bytes = spk_source_size(source);
     spk_source_close(source);
@@ -133,9 +138,14 @@ static spk_status run(check *c, const char *path, spk_error *err)
     int jobs = c->options.jobs > 0 ? c->options.jobs : spk_cpu_quota();
     SPK_TRY(spk_path_is_shard(path) ? prepare_shard(c, path, err) : prepare_dataset(c, path, err));
     SPK_TRY(on_tick(c, err));
+    const spk_dataset *d = c->target.dataset;
+    if (d && d->net) /* from now on threads wait, which are not to call what the caller gave */
+        spk_net_on_wait(d->net, spk_verify_stopped, &c->target);
     SPK_TRY(spk_verify_run(&c->target, jobs < JOBS_MAX ? jobs : JOBS_MAX, &hooks, err));
-    if (c->target.dataset)
-        SPK_TRY(spk_verify_keys(c->target.dataset, &c->keys, &sink, err));
+    if (d && d->net)
+        spk_net_on_wait(d->net, NULL, NULL);
+    if (d)
+        SPK_TRY(spk_verify_keys(d, &c->keys, &sink, err));
     compare_totals(c);
     return on_tick(c, err);
 }

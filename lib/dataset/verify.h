@@ -12,6 +12,7 @@
 typedef struct spk_verify_target {
     spk_dataset *dataset;
     const char *shard_path;
+    spk_source_options shard_options;
     uint64_t shards;
     uint64_t bytes;
     spk_manifest_field **fields; /* the manifest's, sorted by name */
@@ -41,6 +42,8 @@ typedef struct spk_verify_shard {
     uint64_t *field_samples;
 } spk_verify_shard;
 
+/* Whether threads are to end: for waits on servers. */
+int spk_verify_stopped(void *target);
 /* Verifies shard number i of the target. */
 void spk_verify_one(spk_verify_target *t, uint64_t i, spk_verify_shard *out);
 void spk_verify_shard_free(spk_verify_shard *s);

@@ -95,12 +95,18 @@ static spk_status on_shard(void *ctx, const spk_shard *shard, spk_error *err)
     return SPK_OK;
 }
 
+int spk_verify_stopped(void *target)
+{
+    spk_verify_target *t = target;
+    return atomic_load_explicit(&t->stop, memory_order_relaxed);
+}
+
 static spk_status open_source(const spk_verify_target *t, uint64_t i, spk_source **out, spk_shard_expect *expect,
                               spk_error *err)
 {
     if (t->dataset)
         return spk_dataset_open_shard_source(t->dataset, i, out, expect, err);
-    return spk_source_open(out, t->shard_path, err);
+    return spk_source_open_with(out, t->shard_path, &t->shard_options, err);
 }
 
 void spk_verify_one(spk_verify_target *t, uint64_t i, spk_verify_shard *out)

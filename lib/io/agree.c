@@ -86,7 +86,8 @@ static spk_status run(spk_net *net, poll_of *p, char **text, size_t *n, bool *ag
         if (now >= deadline)
             return tell(net, p, "the deadline has passed", err);
         uint64_t left = (deadline - now) / MS + 1;
-        spk_net_wait(net, -1, left < 100 ? (int)left : 100);
+        if (!spk_net_wait(net, -1, left < 100 ? (int)left : 100))
+            return spk_net_cancelled(err);
     }
 }
 

@@ -8,6 +8,9 @@
 #include "base/cpu.h"
 #include "io/net_impl.h"
 
+#define ASK_MS 100
+#define ASK_NS ((uint64_t)ASK_MS * 1000000u)
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void init_curl(void)
@@ -153,11 +156,33 @@ static void sleep_as_other(spk_net *net, int ms)
     pthread_cond_timedwait(&net->changed, &net->lock, &until);
 }
 
-void spk_net_wait(spk_net *net, int fd, int ms)
+spk_status spk_net_cancelled(spk_error *err)
 {
+    return spk_error_set(err, SPK_E_CANCELLED, "cancelled while waiting for a server");
+}
+
+/* The callback may want other locks, so it is called without ours. */
+static bool goes_on(spk_net *net)
+{
+    uint64_t now = spk_now_ns();
+    if (!net->on_wait || now - net->asked_ns < ASK_NS)
+        return true;
+    net->asked_ns = now;
+    int (*on_wait)(void *) = net->on_wait;
+    void *user = net->on_wait_user;
+    pthread_mutex_unlock(&net->lock);
+    bool wanted = on_wait(user) == 0;
+    spk_net_lock(net);
+    return wanted;
+}
+
+bool spk_net_wait(spk_net *net, int fd, int ms)
+{
+    if (net->on_wait && ms > ASK_MS)
+        ms = ASK_MS;
     if (net->polling) {
         sleep_as_other(net, ms);
-        return;
+        return goes_on(net);
     }
     uint64_t events = net->events;
     perform(net);
@@ -174,6 +199,7 @@ void spk_net_wait(spk_net *net, int fd, int ms)
         perform(net);
     }
     pthread_cond_broadcast(&net->changed);
+    return goes_on(net);
 }
 
 bool spk_net_drive(spk_net *net, int fd, int ms)
@@ -181,7 +207,7 @@ bool spk_net_drive(spk_net *net, int fd, int ms)
     spk_net_lock(net);
     bool busy = net->windows != NULL;
     if (busy)
-        spk_net_wait(net, fd, ms);
+        (void)spk_net_wait(net, fd, ms);
     spk_net_unlock(net);
     return busy;
 }

@@ -138,6 +138,12 @@ void spk_mirror_bad(spk_net *net, size_t mirror, spk_net_fault fault, uint32_t r
         put(&c->not_before_ns, now + retry_after * SECOND);
 }
 
+void spk_mirror_code(spk_net *net, size_t mirror, int status)
+{
+    if (status >= 300 && status < 100 + (int)SPK_NET_CODES)
+        atomic_fetch_add_explicit(&net->mirrors[mirror].counts->codes[status - 100], 1, memory_order_relaxed);
+}
+
 uint64_t spk_mirror_patience(const spk_net *net, size_t mirror)
 {
     spk_net_counts *c = net->mirrors[mirror].counts;

@@ -55,6 +55,8 @@ static spk_status set_options(spk_net *net, const spk_net_options *o, spk_error 
     net->deadline_ns = (uint64_t)((deadline < DEADLINE_MAX ? deadline : DEADLINE_MAX) * 1e9);
     net->ahead = o->ahead ? o->ahead : AHEAD;
     net->cache_limit = o->cache_limit;
+    net->on_wait = o->on_wait;
+    net->on_wait_user = o->user;
     if (!o->cache_dir && folder && *folder) {
         const char *limit = secure_getenv("SHARDPACK_CACHE_LIMIT");
         if (net->cache_limit == 0 && limit && *limit)
@@ -184,6 +186,14 @@ spk_status spk_net_add_folder_of(spk_net *net, const char *url, char **name, spk
         *name = NULL;
     }
     return st;
+}
+
+void spk_net_on_wait(spk_net *net, int (*on_wait)(void *user), void *user)
+{
+    spk_net_lock(net);
+    net->on_wait = on_wait;
+    net->on_wait_user = user;
+    spk_net_unlock(net);
 }
 
 void spk_net_set_ahead(spk_net *net, uint64_t bytes)

@@ -11,12 +11,14 @@ typedef struct spk_net spk_net;
 
 /* Zero is the default of every member. Strings are copied. */
 typedef struct spk_net_options {
-    double deadline;        /* seconds that one read may take, retries and all; 0: 60 */
-    const char *cache_dir;  /* NULL or empty: no cache */
-    uint64_t cache_limit;   /* bytes; 0: 90 % of what the file system has free */
-    uint64_t ahead;         /* bytes read ahead by each sequential reader; 0: 4 MiB */
-    int plain_credentials;  /* nonzero: credentials may go over http:// */
-    spk_net_shared *shared; /* borrowed; NULL: private */
+    double deadline;            /* seconds that one read may take, retries and all; 0: 60 */
+    const char *cache_dir;      /* NULL or empty: no cache */
+    uint64_t cache_limit;       /* bytes; 0: 90 % of what the file system has free */
+    uint64_t ahead;             /* bytes read ahead by each sequential reader; 0: 4 MiB */
+    int plain_credentials;      /* nonzero: credentials may go over http:// */
+    spk_net_shared *shared;     /* borrowed; NULL: private */
+    int (*on_wait)(void *user); /* as spk_net_on_wait; may be NULL */
+    void *user;
 } spk_net_options;
 
 SPK_CHECK spk_status spk_net_new(spk_net **out, const spk_net_options *options, spk_error *err);
@@ -25,6 +27,9 @@ void spk_net_free(spk_net *net); /* after all of its sources */
 SPK_CHECK spk_status spk_net_add_mirror(spk_net *net, const char *url, spk_error *err);
 /* Adds the folder of an object's URL, whose name goes to *name (malloc'ed). */
 SPK_CHECK spk_status spk_net_add_folder_of(spk_net *net, const char *url, char **name, spk_error *err);
+/* on_wait is called by whoever waits for a server, some ten times a second and mostly without the lock; nonzero ends
+ * the wait with CANCELLED. NULL: nothing does. */
+void spk_net_on_wait(spk_net *net, int (*on_wait)(void *user), void *user);
 size_t spk_net_mirrors(const spk_net *net);
 /* Base URL of mirror i as it may be shown. */
 const char *spk_net_mirror_name(const spk_net *net, size_t i);
@@ -46,7 +51,8 @@ SPK_CHECK spk_status spk_net_open(spk_net *net, const char *name, const spk_net_
                                   spk_error *err);
 
 /* One object by its URL, with a net of its own and no digests. */
-SPK_CHECK spk_status spk_net_open_url(spk_source **out, const char *url, spk_error *err);
+SPK_CHECK spk_status spk_net_open_url(spk_source **out, const char *url, const spk_source_options *options,
+                                      spk_error *err);
 /* Bytes that each sequential reader has fetched ahead, from now on. */
 void spk_net_set_ahead(spk_net *net, uint64_t bytes);
 /* The bytes of a small object (at most `most`) that has no digest. With several mirrors all are asked at once, and what

@@ -68,13 +68,18 @@ struct spk_net {
     } spare[SPK_NET_SPARE_MAX]; /* buffers of windows that are done: fresh pages would cost as much as the copy */
     size_t spare_n, spare_bytes;
     uint64_t events; /* counts bytes that came and requests that ended */
+    int (*on_wait)(void *user);
+    void *on_wait_user;
+    uint64_t asked_ns; /* when on_wait was called last */
 };
 
 /* ---- loop.c ---- */
 void spk_net_lock(spk_net *net);
 void spk_net_unlock(spk_net *net);
-/* Waits up to ms for something to happen and lets all windows take a step. fd: as in spk_net_drive. */
-void spk_net_wait(spk_net *net, int fd, int ms);
+/* Waits up to ms for something to happen and lets all windows take a step. fd: as in spk_net_drive. False: on_wait
+ * wants no more. */
+bool spk_net_wait(spk_net *net, int fd, int ms);
+spk_status spk_net_cancelled(spk_error *err);
 SPK_CHECK spk_status spk_loop_init(spk_net *net, spk_error *err);
 void spk_loop_free(spk_net *net);
 CURL *spk_easy_get(spk_net *net); /* NULL without memory */
@@ -124,6 +129,8 @@ uint64_t spk_mirror_slot(spk_net *net, size_t mirror, uint64_t now);
 uint64_t spk_mirror_not_before(const spk_net *net, size_t mirror);
 void spk_mirror_good(spk_net *net, size_t mirror, uint64_t latency_ns);
 void spk_mirror_bad(spk_net *net, size_t mirror, spk_net_fault fault, uint32_t retry_after);
+/* Counts the status of a reply that was no use; one that promised the bytes (200, 206) does not count. */
+void spk_mirror_code(spk_net *net, size_t mirror, int status);
 /* Without progress for so long, a request is hedged. */
 uint64_t spk_mirror_patience(const spk_net *net, size_t mirror);
 uint64_t spk_net_random(spk_net *net, uint64_t below);

@@ -9,6 +9,7 @@
 
 #define SPK_NET_MIRRORS_MAX 16u
 #define SPK_NET_BUCKETS 64u /* of latency: four for each power of two of microseconds */
+#define SPK_NET_CODES 500u  /* HTTP statuses: 100 to 599 */
 
 /* Why a request had to be made again, or elsewhere. */
 typedef enum spk_net_fault {
@@ -29,6 +30,7 @@ typedef enum spk_net_fault {
 typedef struct spk_net_counts {
     _Atomic uint64_t requests, bytes, hedges, failovers, retries;
     _Atomic uint64_t faults[SPK_FAULTS];
+    _Atomic uint32_t codes[SPK_NET_CODES];     /* of those faults: replies with HTTP status 100 + i */
     _Atomic uint64_t latency[SPK_NET_BUCKETS]; /* from request to first byte */
     /* Health and limiter, of all processes together; times are CLOCK_MONOTONIC. */
     _Atomic uint64_t usual_ns, spread_ns; /* moving averages of latency and of its deviation */

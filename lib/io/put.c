@@ -12,7 +12,7 @@
 
 #define TRIES 6
 #define TEXT_MAX ((size_t)8 << 20)
-#define STALL_SECONDS 60L
+#define SLICE_MS 50u
 #define SINGLE_MAX ((uint64_t)32 << 20) /* larger objects go to S3 in parts */
 
 /* Where a body is while libcurl takes it. */
@@ -163,6 +163,13 @@ static spk_status add_headers(spk_put *p, const spk_put_request *r, struct curl_
     return st;
 }
 
+/* A request that gets nowhere ends after the time that a read may take. */
+static long stall_seconds(const spk_net *net)
+{
+    uint64_t seconds = net->deadline_ns / 1000000000u;
+    return seconds < 1 ? 1 : seconds < 600 ? (long)seconds : 600;
+}
+
 static void set_options(spk_put *p, const spk_put_request *r, upload *u, const char *url)
 {
     const spk_mirror *m = &p->net->mirrors[0];
@@ -174,7 +181,7 @@ static void set_options(spk_put *p, const spk_put_request *r, upload *u, const c
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
     curl_easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, STALL_SECONDS);
+    curl_easy_setopt(e, CURLOPT_LOW_SPEED_TIME, stall_seconds(p->net));
     curl_easy_setopt(e, CURLOPT_EXPECT_100_TIMEOUT_MS, 200L);
     curl_easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, 524288L);
     curl_easy_setopt(e, CURLOPT_USERAGENT, "shardpack/" SPK_VERSION_STRING);
@@ -233,16 +240,26 @@ static CURLcode ask_once(spk_put *p, const spk_put_request *r, upload *u, spk_er
     return result;
 }
 
+/* Before try number i. False: cancelled. */
+static bool pause(const spk_put *p, int i, uint32_t retry_after)
+{
+    uint32_t wait = retry_after ? retry_after * 1000 : 100u << (i - 1);
+    wait = wait < 30000 ? wait : 30000;
+    for (uint32_t slept = 0; slept < wait; slept += SLICE_MS) {
+        if (p->cancel && p->cancel(p->user, p->sent))
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = (long)SLICE_MS * 1000000}, NULL);
+    }
+    return true;
+}
+
 spk_status spk_put_ask(spk_put *p, const spk_put_request *r, spk_put_reply *out, spk_error *err)
 {
     CURLcode result = CURLE_OK;
     upload u = {.p = p, .r = r, .out = out, .err = err};
     for (int i = 0; i < TRIES; i++) {
-        if (i > 0) {
-            uint32_t wait = out->reply.retry_after ? out->reply.retry_after * 1000 : 100u << (i - 1);
-            wait = wait < 30000 ? wait : 30000;
-            nanosleep(&(struct timespec){.tv_sec = wait / 1000, .tv_nsec = (long)(wait % 1000) * 1000000}, NULL);
-        }
+        if (i > 0 && !pause(p, i, out->reply.retry_after))
+            return spk_error_set(err, SPK_E_CANCELLED, "cancelled");
         result = ask_once(p, r, &u, err);
         if (u.status < 0)
             return u.status;

@@ -194,7 +194,8 @@ static spk_status read_cached(remote *r, void *out, size_t n, uint64_t off, uint
         uint64_t now = spk_now_ns();
         if (claim != SPK_CLAIM_OTHERS || now > patience || now > deadline)
             break;
-        spk_net_wait(r->object.net, -1, OTHERS_POLL_MS);
+        if (!spk_net_wait(r->object.net, -1, OTHERS_POLL_MS))
+            return spk_net_cancelled(err);
     }
     if (*mine && spk_cache_read(r->entry, unit, off, out, n)) { /* stored in the moment before the claim */
         spk_cache_unclaim(r->entry, unit);
@@ -393,11 +394,15 @@ spk_status spk_net_open(spk_net *net, const char *name, const spk_net_object *ob
     return st;
 }
 
-spk_status spk_net_open_url(spk_source **out, const char *url, spk_error *err)
+spk_status spk_net_open_url(spk_source **out, const char *url, const spk_source_options *o, spk_error *err)
 {
     spk_net *net = NULL;
     char *name = NULL;
-    spk_net_options options = {0};
+    const spk_net_options options = {.deadline = o->deadline,
+                                     .cache_dir = "",
+                                     .plain_credentials = o->plain_credentials,
+                                     .on_wait = o->on_wait,
+                                     .user = o->user};
     spk_net_object object = {0};
     *out = NULL;
     SPK_TRY(spk_net_new(&net, &options, err));

@@ -35,6 +35,12 @@ static spk_status open_file_url(spk_source **out, const char *url, spk_error *er
 
 spk_status spk_source_open(spk_source **out, const char *url, spk_error *err)
 {
+    const spk_source_options defaults = {0};
+    return spk_source_open_with(out, url, &defaults, err);
+}
+
+spk_status spk_source_open_with(spk_source **out, const char *url, const spk_source_options *options, spk_error *err)
+{
     *out = NULL;
     if (!url || !*url)
         return spk_error_set(err, SPK_E_INVALID, "empty path");
@@ -44,7 +50,7 @@ spk_status spk_source_open(spk_source **out, const char *url, spk_error *err)
     if (scheme == 4 && strncmp(url, "file", 4) == 0)
         return open_file_url(out, url, err);
     if (spk_url_is_remote(url))
-        return spk_net_open_url(out, url, err);
+        return spk_net_open_url(out, url, options, err);
     return spk_error_set(err, SPK_E_UNSUPPORTED, "%s: URL scheme \"%.*s\" is not supported", url, (int)scheme, url);
 }
 

@@ -36,9 +36,19 @@ struct spk_source {
     const struct spk_source_ops *ops;
 };
 
+/* How a remote URL is read; a zero is the default. on_wait: as in net.h. */
+typedef struct spk_source_options {
+    double deadline;
+    int plain_credentials;
+    int (*on_wait)(void *user);
+    void *user;
+} spk_source_options;
+
 /* Opens a local path or a "file://" URL (percent-decoded). Only regular files. A remote URL is asked
  * for its size; datasets open their objects through net.h. Other schemes: UNSUPPORTED. */
 SPK_CHECK spk_status spk_source_open(spk_source **out, const char *url, spk_error *err);
+SPK_CHECK spk_status spk_source_open_with(spk_source **out, const char *url, const spk_source_options *options,
+                                          spk_error *err);
 /* A source over borrowed memory, for tests and fuzzers. name is copied. */
 SPK_CHECK spk_status spk_source_memory(spk_source **out, const void *data, size_t n, const char *name, spk_error *err);
 

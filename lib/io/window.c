@@ -282,6 +282,7 @@ static void count_fault(spk_window *w, const spk_transfer *t, spk_net_fault faul
     tries->status = t->reply.status;
     note_text(tries, text);
     spk_mirror_bad(o->net, t->mirror, fault, t->reply.retry_after);
+    spk_mirror_code(o->net, t->mirror, t->reply.status);
     w->avoided |= 1u << t->mirror;
     bool refused = fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY;
     bool untrusted = t->result == CURLE_PEER_FAILED_VERIFICATION || t->result == CURLE_SSL_CACERT_BADFILE;
@@ -421,6 +422,7 @@ spk_status spk_window_wait(spk_window *w, size_t have, uint64_t deadline, spk_er
         if (now >= deadline)
             return spk_story_tell(o->net, o->tries, "the deadline has passed", err);
         uint64_t left = (deadline - now) / MS + 1;
-        spk_net_wait(o->net, -1, left < 1000 ? (int)left : 1000);
+        if (!spk_net_wait(o->net, -1, left < 1000 ? (int)left : 1000))
+            return spk_net_cancelled(err);
     }
 }

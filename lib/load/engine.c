@@ -80,6 +80,13 @@ static void drop_feeds(spk_engine *e, uint64_t keep)
     }
 }
 
+void spk_engine_on_wait(spk_engine *e, int (*on_wait)(void *user), void *user)
+{
+    spk_net *net = spk_shard_cache_net(e->reader.cache);
+    if (net)
+        spk_net_on_wait(net, on_wait, user);
+}
+
 void spk_engine_idle(spk_engine *e, int fd)
 {
     spk_ahead_idle(e->ahead, fd);

@@ -16,6 +16,8 @@ SPK_CHECK spk_status spk_engine_new(spk_engine **out, uint8_t *base, const char 
  * restart, a new epoch or a jump) enters them anew. What is being done is written to the worker's activity text
  * (protocol.h) for the watchdog. */
 void spk_engine_run(spk_engine *engine, const spk_run_packet *run, spk_done_packet *done);
+/* Of a dataset by URL: who is asked while it waits for a server (io/net.h). */
+void spk_engine_on_wait(spk_engine *engine, int (*on_wait)(void *user), void *user);
 /* While there is no packet on fd: remote transfers go on. */
 void spk_engine_idle(spk_engine *engine, int fd);
 void spk_engine_free(spk_engine *engine);

@@ -56,6 +56,8 @@ spk_status spk_loader_new_engine(spk_loader *l, spk_error *err)
         status =
             spk_engine_new(&l->engine, l->core->memory.base, (const char *)net.data, 0, spk_open_shards_max(), err);
     spk_buf_free(&net);
+    if (status == SPK_OK)
+        spk_engine_on_wait(l->engine, l->on_wait, l->user);
     return status;
 }
 

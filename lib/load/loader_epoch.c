@@ -86,8 +86,15 @@ spk_status spk_loader_run_inline(spk_loader *l, spk_error *err)
                           .epoch = slot->epoch,
                           .batch = slot->batch};
     spk_engine_run(l->engine, &run, &done);
+    bool cancelled = done.kind == SPK_PACKET_FAIL && done.error.code == SPK_E_CANCELLED;
+    if (cancelled) { /* as if the batch had not been begun */
+        SPK_TRY(spk_loader_drop(l, NULL, err));
+        l->begun = l->delivered;
+    }
     spk_ring_answer(&l->ring, slot->serial, &done);
-    return SPK_OK;
+    if (cancelled)
+        *err = done.error;
+    return cancelled ? SPK_E_CANCELLED : SPK_OK;
 }
 
 /* Workers, or the engine, anew. */

@@ -83,6 +83,9 @@ spk_status spk_loader_get_mirror(const spk_loader *l, size_t i, spk_mirror_stats
     out->hedges = get(&a->hedges) + get(&b->hedges);
     for (size_t k = 0; k < sizeof faults / sizeof faults[0]; k++)
         *faults[k].to = get(&a->faults[faults[k].fault]) + get(&b->faults[faults[k].fault]);
+    for (size_t k = 0; k < SPK_NET_CODES; k++)
+        out->codes[k] = atomic_load_explicit(&a->codes[k], memory_order_relaxed) +
+                        atomic_load_explicit(&b->codes[k], memory_order_relaxed);
     out->latency_p50 = quantile(a, b, 0.5);
     out->latency_p99 = quantile(a, b, 0.99);
     return SPK_OK;

@@ -210,11 +210,12 @@ spk_status spk_shard_open_borrowed(spk_shard **out, spk_source *source, const sp
 }
 
 /* Accepts a smaller struct of an older caller and a larger one whose unknown part is zero. */
-static spk_status read_options(const spk_shard_options *options, int *verify_full, spk_error *err)
+static spk_status read_options(const spk_shard_options *options, spk_shard_options *out, spk_error *err)
 {
+    spk_shard_options o = {0};
+    *out = o;
     if (!options)
         return SPK_OK;
-    spk_shard_options o = {0};
     if (options->size < sizeof options->size || options->size > 4096)
         return spk_error_set(err, SPK_E_INVALID, "spk_shard_options: size %zu is not set right", options->size);
     const unsigned char *raw = (const unsigned char *)options;
@@ -222,9 +223,9 @@ static spk_status read_options(const spk_shard_options *options, int *verify_ful
         if (raw[i] != 0)
             return spk_error_set(err, SPK_E_INVALID, "spk_shard_options: an option is unknown to this library");
     memcpy(&o, options, options->size < sizeof o ? options->size : sizeof o);
-    if (o.reserved != 0)
+    if (o.reserved != 0 || o.reserved2 != 0)
         return spk_error_set(err, SPK_E_INVALID, "spk_shard_options: reserved is not 0");
-    *verify_full = o.verify_full != 0;
+    *out = o;
     return SPK_OK;
 }
 
@@ -232,8 +233,8 @@ spk_status spk_shard_open_source(spk_shard **out, spk_source *source_taken, cons
                                  const spk_shard_options *options, spk_error *err)
 {
     *out = NULL;
-    int verify_full = 0;
-    spk_status st = read_options(options, &verify_full, err);
+    spk_shard_options o;
+    spk_status st = read_options(options, &o, err);
     if (st == SPK_OK)
         st = spk_shard_open_borrowed(out, source_taken, expect, err);
     if (st < 0) {
@@ -241,7 +242,7 @@ spk_status spk_shard_open_source(spk_shard **out, spk_source *source_taken, cons
         return st;
     }
     (*out)->owns_source = 1;
-    (*out)->verify_full = verify_full;
+    (*out)->verify_full = o.verify_full != 0;
     return SPK_OK;
 }
 
@@ -249,6 +250,9 @@ spk_status spk_shard_open(spk_shard **out, const char *path, const spk_shard_opt
 {
     *out = NULL;
     spk_source *source = NULL;
-    SPK_TRY(spk_source_open(&source, path, err));
+    spk_shard_options o;
+    SPK_TRY(read_options(options, &o, err));
+    const spk_source_options remote = {o.deadline, o.plain_credentials, o.on_wait, o.user};
+    SPK_TRY(spk_source_open_with(&source, path, &remote, err));
     return spk_shard_open_source(out, source, NULL, options, err);
 }

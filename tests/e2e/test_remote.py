@@ -4,7 +4,7 @@ import os
 import time
 
 from harness import LONG, equal, require, shards
-from servers import FAULTS, FaultProxy, Nginx, SlowHandshake, running
+from servers import FAULTS, FaultProxy, Nginx, S3StandIn, SlowHandshake, put_tree, running
 
 STREAM = ["--hflip", "0.5", "--batch-size", "64"]
 
@@ -88,11 +88,14 @@ def test_figures_of_mirrors(case):
             equal([mirror["url"] for mirror in done["mirrors"]], urls, "mirrors")
             first, second = done["mirrors"]
             require(first["throttled"] > 0 and first["wrong_bytes"] == first["missing"] == 0, "%r", first)
+            equal((first["codes"], second["codes"]), ({"503": first["throttled"]}, {}), "failures by HTTP status")
             require(second["failovers"] > 0 and second["bytes"] >= size and second["retries"] == 0, "%r", second)
             require(0 < second["latency_p50"] <= second["latency_p99"], "%r", second)
             equal(sum(done["cache"][name] > 0 for name in ("hits", "hit_bytes", "misses")), 3, "figures of the cache")
             table = case.spk("bench", "-e", "1", "-w", "1", *place).out.decode()
             require(urls[1] + ": " in table and "first byte after" in table and "cache: " in table, "%s", table)
+            table = case.spk("bench", "-e", "1", "-w", "1", urls[0], "--mirror", urls[1]).out.decode()
+            require("throttled (429, 503); HTTP 503 x" in table, "%s", table)
             lines = stream(case, *place[:1], "--json", *place[1:]).splitlines()
             require("mirrors" not in json.loads(lines[-1]), "%r", lines[-1])
             last = json.loads(stream(case, *place[:1], "--json", "-v", *place[1:]).splitlines()[-1])
@@ -134,17 +137,47 @@ def faulty(case, web, faults, seed, rate=0.3, **more):
     return FaultProxy(web.address, faults, rate, seed=seed, redirect=web.url, stall=20, **more)
 
 
+def soak(case, local, mirrors):
+    """The batches for any number of workers, with a cache and without, from three mirrors of which two are faulty.
+    mirrors(seed) gives the proxies that make them so, the three URLs, and the environment."""
+    epochs, injected = 10 if LONG else 2, set()
+    want = stream(case, local, "-e", epochs)
+    for seed, workers in enumerate([0, 1, 2, 3, 4] if LONG else [0, 2]):
+        for cache in ([], ["--cache-dir", case.dir / f"cache-{seed}"]):
+            proxies, (first, second, good), env = mirrors(seed)
+            with running(*proxies):
+                have = stream(case, first, "-w", workers, "-e", epochs, "--mirror", second, "--mirror", good, *cache, env=env)
+                seen = [line["fault"] for proxy in proxies for line in proxy.log if line["fault"]]
+                equal(have, want, f"{workers} workers, seed {seed}, {len(seen)} faults")
+                injected.update(seen)
+    require(not LONG or injected == set(FAULTS), "faults that never came: %s", sorted(set(FAULTS) - injected))
+
+
 def test_two_bad_mirrors_of_three(case):
     local = dataset(case)
-    epochs = 10 if LONG else 2
     with running(Nginx(case, local.parent)) as web:
-        want = stream(case, local, "-e", epochs)
-        for seed, workers in enumerate([0, 1, 2, 3, 4] if LONG else [0, 2]):
-            for cache in ([], ["--cache-dir", case.dir / f"cache-{seed}"]):
-                with running(faulty(case, web, FAULTS, seed), faulty(case, web, FAULTS, seed + 100)) as (a, b):
-                    have = stream(case, a.url + "/set", "-w", workers, "-e", epochs, "--mirror", b.url + "/set", "--mirror",
-                                  web.url + "/set", *cache)
-                    equal(have, want, f"{workers} workers, seed {seed}, {len(a.log)} and {len(b.log)} requests to bad mirrors")
+        def mirrors(seed):
+            bad = faulty(case, web, FAULTS, seed), faulty(case, web, FAULTS, seed + 100)
+            return bad, [place.url + "/set" for place in (*bad, web)], None
+
+        soak(case, local, mirrors)
+
+
+def test_two_bad_buckets_of_three(case):
+    """The same over S3: one endpoint, of whose buckets two are faulty."""
+    local = dataset(case)
+    with running(S3StandIn({"KEY": ("SECRET-of-the-test", None)})) as s3:
+        for bucket in ("one", "two", "good"):
+            put_tree(s3, bucket, local, "set/")
+
+        def mirrors(seed):
+            proxy = FaultProxy(("127.0.0.1", s3.port), FAULTS, 0.3, seed=seed, stall=20,
+                               only=lambda path: not path.startswith("/good/"))
+            env = {"AWS_ENDPOINT_URL": proxy.url, "AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "SECRET-of-the-test",
+                   "SHARDPACK_PLAIN_CREDENTIALS": "1"}
+            return (proxy,), ["s3://one/set", "s3://two/set", "s3://good/set"], env
+
+        soak(case, local, mirrors)
 
 
 # A fault on every request. Some only cost time; all others end in one line that says why, in time.
@@ -215,6 +248,41 @@ def test_missing_shard_is_an_error_that_names_it(case):
         done = case.run(case.command, "stream", *STREAM, "-w", "2", web.url + "/set")
         require(done.code == 1 and gone.name in done.text and "HTTP 404" in done.text, "%s", done.describe())
         require(time.monotonic() - start < 20, "in time")
+
+
+def test_interrupted_while_it_waits(case):
+    """Whatever waits for a server ends at once, though the deadline is far away."""
+    import concurrent.futures
+    import signal
+    import subprocess
+    local = dataset(case)
+
+    def one(command):
+        process = subprocess.Popen([case.command, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                   text=True)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        try:
+            said = process.communicate(timeout=40)[1]
+        finally:
+            process.kill()
+        require(process.returncode in (-signal.SIGINT, 130), "%s: exit %d: %s", command, process.returncode, said)
+        require(time.monotonic() - start < 15, "%s: ended after %.1f s", command, time.monotonic() - start)
+
+    def stuck(web, end):
+        return FaultProxy(web.address, ["stall"], stall=60, only=lambda path: path.endswith(end))
+
+    with running(Nginx(case, local.parent)) as web, concurrent.futures.ThreadPoolExecutor(4) as pool:
+        with running(stuck(web, "manifest.json"), stuck(web, ".zst")) as (manifest, shard):
+            url, one_shard = shard.url + "/set", f"{shard.url}/set/{shards(local)[0].name}"
+            commands = [["ls", manifest.url + "/set"], ["verify", manifest.url + "/set"], ["bench", manifest.url + "/set"],
+                        ["mirror", manifest.url + "/set", case.dir / "a"], ["mirror", local, manifest.url + "/put/a"],
+                        ["ls", url], ["verify", "-j", "4", url], ["stream", "-w", "0", url], ["stream", "-w", "2", url],
+                        ["bench", "-w", "1", url], ["extract", url, case.dir / "b"], ["mirror", url, case.dir / "c"],
+                        ["mirror", local, shard.url + "/put/b"], ["ls", one_shard], ["verify", one_shard]]
+            for done in [pool.submit(one, command) for command in commands]:
+                done.result()
 
 
 # ---- options ----

@@ -4,6 +4,7 @@ import http.server
 import pathlib
 import pickle
 import re
+import signal
 import sys
 import threading
 
@@ -54,6 +55,9 @@ class Server(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
+    def handle_error(self, *_):
+        """Who was interrupted reads no answer."""
+
     def __init__(self, root, spoil=None):
         super().__init__(("127.0.0.1", 0), Handler)
         self.root, self.spoil, self.asked = pathlib.Path(root), spoil, []
@@ -97,6 +101,9 @@ def test_mirrors(data, serve):
             assert contents(remote) == contents(local)
             stats = {mirror["url"]: mirror for mirror in remote.stats()["mirrors"]}
             assert stats[bad.url][cause] > 0 and stats[good.url]["bytes"] > 0, stats
+            codes = {"missing": {404}, "server_errors": {500}}.get(cause, set())
+            assert set(stats[bad.url]["codes"]) == codes and stats[good.url]["codes"] == {}, stats
+            assert sum(stats[bad.url]["codes"].values()) == (stats[bad.url][cause] if codes else 0), stats
             assert not any(stats[good.url][name] for name in ("wrong_bytes", "missing", "server_errors"))
     for opened in (shardpack.Dataset([gone.url, good.url]), shardpack.Dataset((good.url, gone.url))):
         assert opened[3].key == shardpack.Dataset(data)[3].key
@@ -198,19 +205,60 @@ def test_secrets_are_not_shown(serve):
     assert not any(secret in text for text in texts for secret in ("someone", "pass-word", "hidden")), texts
 
 
-def test_ctrl_c_ends_a_wait(serve):
-    """The server gives the manifest and the table, then nothing."""
+WAITS = [  # what never comes, and what waits for it
+    ("manifest.json", "shardpack.Dataset(url)"),
+    ("tsv", "shardpack.Dataset(url)"),
+    ("manifest.json", "shardpack.Loader(url, batch_size=16, num_workers=1)"),
+    ("zst", "shardpack.Dataset(url)[7]"),
+    ("zst", "shardpack.Dataset(url)['beach/none']"),
+    ("zst", "next(iter(shardpack.Loader(url, batch_size=16, num_workers=1, output='numpy')))"),
+    ("zst", "next(iter(shardpack.Loader(url, batch_size=16, num_workers=0, output='numpy')))"),
+    ("manifest.json", "shardpack.verify(url)"),
+    ("zst", "shardpack.verify(url)"),
+]
+
+
+def test_ctrl_c_ends_every_wait(serve):
+    """The deadline is far away."""
     over = threading.Event()
-    web = serve(lambda name: over.wait(60) and None if name.endswith(".zst") else None)
-    told = run_script("""
-        import os, signal, sys, threading
+    webs = {end: serve(lambda path, end=end: over.wait(60) and None if path.endswith(end) else None)
+            for end in ("manifest.json", "tsv", "zst")}
+    calls = "".join(f"lambda url={webs[end].url!r}: {call}, " for end, call in WAITS)
+    told = run_script(f"""
+        import os, signal, threading, time
         import shardpack
-        batches = shardpack.Loader(sys.argv[1], batch_size=16, num_workers=1, output="numpy")
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-        try:
-            next(iter(batches))
-        except KeyboardInterrupt:
-            print("ended")
-    """, web.url)
+        for number, call in enumerate([{calls}]):
+            threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
+            start = time.monotonic()
+            try:
+                call()
+            except KeyboardInterrupt:
+                if 0.3 < time.monotonic() - start < 10:
+                    continue
+            print(number, "did not end at once")
+        print("all")
+    """)
     over.set()
-    assert told == "ended\n"
+    assert told == "all\n"
+
+
+def test_after_ctrl_c_without_workers(data, serve):
+    """What was cancelled is as it was before."""
+    over = threading.Event()
+    web = serve(lambda path: over.wait(60) and None if path.endswith("zst") else None)
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        with loader(data) as local, loader(web.url, num_workers=0) as remote:
+            want = contents(local)
+            for _ in range(2):
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
+                with pytest.raises(KeyboardInterrupt):
+                    next(iter(remote))
+            over.set()
+            assert contents(remote) == want
+    finally:
+        signal.signal(signal.SIGALRM, before)

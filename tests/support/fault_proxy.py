@@ -25,6 +25,7 @@ class FaultProxy:
         self.upstream, self.faults, self.rate = upstream, list(faults), rate
         self.random, self.latency, self.bandwidth = random.Random(seed), latency, bandwidth
         self.redirect, self.retry_after, self.stall, self.only = redirect, retry_after, stall, only
+        self.deck = []  # faults still to come before one comes again, so that a seed cannot leave one out
         self.log, self.lock, self.closing, self.connections = [], threading.Lock(), False, 0
         self.listener = socket.create_server((host, 0), backlog=256)
         self.host, self.port = host, self.listener.getsockname()[1]
@@ -54,7 +55,8 @@ class FaultProxy:
     def _pick(self, path):
         with self.lock:
             if self.faults and (self.only is None or self.only(path)) and self.random.random() < self.rate:
-                return self.random.choice(self.faults), self.random.random()
+                self.deck = self.deck or self.random.sample(self.faults, len(self.faults))
+                return self.deck.pop(), self.random.random()
             return None, self.random.random()
 
     def _serve(self, connection):

@@ -27,6 +27,10 @@ typedef struct spk_dataset_options {
     int plain_credentials; /* nonzero: credentials may be sent over http://; SHARDPACK_PLAIN_CREDENTIALS=1 does the same
                             */
     int reserved2;
+    /* Called while a call waits for a server, some ten times a second, from the thread that made the call. Nonzero ends
+     * the wait: CANCELLED. It must not use the dataset. May be NULL. */
+    int (*on_wait)(void *user);
+    void *user;
 } spk_dataset_options;
 
 typedef struct spk_dataset_stat {

@@ -110,8 +110,9 @@ typedef struct spk_loader_options {
     const char *worker_program; /* NULL: SHARDPACK_WORKER, or beside the library */
     void (*on_note)(void *user, const char *text); /* warnings, one line; may be NULL */
     void *user;
-    /* Called while a call waits for workers, some ten times a second and as soon as a signal was handled. Nonzero ends
-     * the wait: CANCELLED, and spk_loader_next can be called again. With no workers there is no wait. May be NULL. */
+    /* Called while a call waits for workers (without any: for a server), some ten times a second and as soon as a
+     * signal was handled. Nonzero ends the wait: CANCELLED, and spk_loader_next can be called again. It must not use
+     * the loader or its dataset. May be NULL. */
     int (*on_wait)(void *user);
     spk_pin pin_memory;
     /* Nonzero: `device` becomes the calling thread's CUDA device first, as by cudaSetDevice; else it is the one that is
@@ -163,6 +164,7 @@ typedef struct spk_mirror_stats {
     uint64_t no_connection, broken, stalled, denied, missing, throttled, server_errors, bad_replies, changed;
     uint64_t wrong_bytes;            /* replies that did not match their SHA-256 */
     double latency_p50, latency_p99; /* seconds from request to first byte; 0: none yet */
+    uint32_t codes[500];             /* requests that failed by HTTP status: codes[s - 100] had status s */
 } spk_mirror_stats;
 
 /* The dataset is borrowed until close. Errors: INVALID (naming the option and its range), LIMIT (memory, with numbers),

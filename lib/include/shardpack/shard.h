@@ -24,6 +24,12 @@ typedef struct spk_shard_options {
     size_t size;     /* sizeof(spk_shard_options) */
     int verify_full; /* nonzero: check every frame's SHA-256 digest before decompressing it */
     int reserved;
+    /* The rest is for a shard by URL, and as in spk_dataset_options. */
+    double deadline;
+    int plain_credentials;
+    int reserved2;
+    int (*on_wait)(void *user);
+    void *user;
 } spk_shard_options;
 
 /* What the shard's index says of itself. */
@@ -64,9 +70,9 @@ typedef struct spk_sample {
     const spk_field *fields; /* in the order of the tar, which is by field name */
 } spk_sample;
 
-/* Opens the shard at a local path (or "file://" URL) and reads its tail; no data frame is read.
- * Errors: NOT_FOUND, IO, FORMAT, CHECKSUM, UNSUPPORTED, LIMIT, NOMEM. On error *out is NULL. Close with
- * spk_shard_close. */
+/* Opens the shard at a local path or a URL (file://, http://, https://, s3://) and reads its tail; no data frame is
+ * read. Errors: NOT_FOUND, IO, FORMAT, CHECKSUM, UNSUPPORTED, LIMIT, NOMEM, and of URLs INVALID, PERMISSION, NETWORK.
+ * On error *out is NULL. Close with spk_shard_close. */
 SPK_API SPK_CHECK spk_status spk_shard_open(spk_shard **out, const char *path, const spk_shard_options *options,
                                             spk_error *err);
 SPK_API void spk_shard_close(spk_shard *shard);

@@ -429,7 +429,7 @@ class Loader:
         one), retries, failovers (requests that came to it after another one failed), hedges (second requests while a
         first one stalled), and how many failed, by cause: no_connection, broken, stalled, denied (HTTP 401, 403),
         missing (404, 410), throttled (429, 503), server_errors (other 5xx, 408), bad_replies, changed (length or ETag),
-        wrong_bytes (SHA-256)."""
+        wrong_bytes (SHA-256); and in ``codes`` by HTTP status, as in {404: 1, 503: 12}."""
         return dict(self._used().stats())
 
     # ---- what it is ----

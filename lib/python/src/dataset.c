@@ -16,6 +16,16 @@ const spk_dataset *core_dataset_get(PyObject *self)
     return ((core_dataset *)self)->dataset;
 }
 
+/* In whatever thread a call waits for a server. */
+static int on_wait(void *user)
+{
+    (void)user;
+    PyGILState_STATE state = PyGILState_Ensure();
+    int raised = PyErr_CheckSignals();
+    PyGILState_Release(state);
+    return raised != 0;
+}
+
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = {"urls", "options", NULL};
@@ -31,6 +41,7 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
     if (self) {
         self->locked = pthread_mutex_init(&self->lock, NULL) == 0;
         spk_error_clear(&err);
+        place.options.on_wait = on_wait;
         Py_BEGIN_ALLOW_THREADS status = spk_dataset_open(&self->dataset, place.urls[0], &place.options, &err);
         Py_END_ALLOW_THREADS
     }

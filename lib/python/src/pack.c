@@ -145,6 +145,13 @@ static int on_verify_progress(void *user, uint64_t done, uint64_t total)
     return tell(j, j->on_progress, Py_BuildValue("(KK)", (unsigned long long)done, (unsigned long long)total));
 }
 
+/* While the dataset is opened, in the calling thread. */
+static int on_verify_wait(void *user)
+{
+    job *j = user;
+    return core_interrupted(&j->thread);
+}
+
 static void on_problem(void *user, const spk_error *problem)
 {
     job *j = user;
@@ -180,6 +187,8 @@ PyObject *core_verify(PyObject *module, PyObject *args)
     spk_error_clear(&err);
     o.user = &j;
     o.dataset = &place.options;
+    place.options.on_wait = on_verify_wait;
+    place.options.user = &j;
     j.thread = PyEval_SaveThread();
     spk_status status = spk_verify(place.urls[0], &o, &r, &err);
     PyEval_RestoreThread(j.thread);

@@ -20,6 +20,22 @@ static PyObject *latency(double seconds)
     return seconds > 0 ? PyFloat_FromDouble(seconds) : Py_NewRef(Py_None);
 }
 
+/* {HTTP status: requests that failed with it} */
+static PyObject *codes(const spk_mirror_stats *m)
+{
+    PyObject *dict = PyDict_New();
+    for (long i = 0; dict && i < (long)(sizeof m->codes / sizeof *m->codes); i++) {
+        if (m->codes[i] == 0)
+            continue;
+        PyObject *status = PyLong_FromLong(100 + i), *count = PyLong_FromUnsignedLong(m->codes[i]);
+        if (!status || !count || PyDict_SetItem(dict, status, count) < 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(status);
+        Py_XDECREF(count);
+    }
+    return dict;
+}
+
 static PyObject *mirror(const spk_mirror_stats *m)
 {
     const struct {
@@ -37,7 +53,7 @@ static PyObject *mirror(const spk_mirror_stats *m)
         return NULL;
     int failed = set(dict, "url", PyUnicode_DecodeFSDefault(m->url)) < 0 ||
                  set(dict, "latency_p50", latency(m->latency_p50)) < 0 ||
-                 set(dict, "latency_p99", latency(m->latency_p99)) < 0;
+                 set(dict, "latency_p99", latency(m->latency_p99)) < 0 || set(dict, "codes", codes(m)) < 0;
     for (size_t i = 0; !failed && i < sizeof counts / sizeof *counts; i++)
         failed = set_count(dict, counts[i].name, counts[i].value) < 0;
     if (failed)
