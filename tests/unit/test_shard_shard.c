@@ -48,7 +48,7 @@ START_TEST(samples_are_read_in_order_and_by_number)
     spk_reader *r = NULL;
     const spk_sample *x = NULL;
     spk_error err;
-    spk_shard_options full = {sizeof full, 1, 0};
+    spk_shard_options full = {.size = sizeof full, .verify_full = 1};
     ck_ok(spk_shard_open(&s, path, &full, &err), err);
     ck_ok(spk_reader_open_shard(&r, s, 0, &err), err);
     size_t member = 0;
@@ -95,12 +95,12 @@ START_TEST(options_are_checked)
     struct {
         spk_shard_options known;
         uint64_t unknown;
-    } o = {{sizeof o, 0, 0}, 0};
+    } o = {.known.size = sizeof o};
     ck_ok(spk_shard_open(&s, path, &o.known, &err), err);
     spk_shard_close(s);
     o.unknown = 1;
     ck_fails(spk_shard_open(&s, path, &o.known, &err), err, SPK_E_INVALID, "unknown to this library");
-    o.known = (spk_shard_options){sizeof o.known, 0, 1};
+    o.known = (spk_shard_options){.size = sizeof o.known, .reserved = 1};
     ck_fails(spk_shard_open(&s, path, &o.known, &err), err, SPK_E_INVALID, "reserved is not 0");
     o.known.size = 0;
     ck_fails(spk_shard_open(&s, path, &o.known, &err), err, SPK_E_INVALID, "size 0 is not set right");
