@@ -1,6 +1,6 @@
-/* zstd as a container of Huffman codes: matches as short as they come here only cost, so hardly any are looked for;
- * where the blocks are cut matters most. One part a block at first, then the pair of neighbours that gains most is
- * joined until none gains. */
+/* zstd as a container of Huffman codes: matches as short as they come here only cost, bytes and time, so none are
+ * looked for; where the blocks are cut matters most. One part a block at first, then the pair of neighbours that gains
+ * most is joined until none gains. */
 #include "coef/pack.h"
 
 #include <stdlib.h>
@@ -11,7 +11,9 @@
 
 #define PARTS_MAX 128u
 #define LOGS 4096u
-#define BLOCK_COST 200 /* bytes of size that decoding one block more is worth */
+#define BLOCK_MAX (1 << 17)
+#define LITERALS_MODE ZSTD_c_experimentalParam5 /* ZSTD_c_literalCompressionMode; 1: always with Huffman codes */
+#define BLOCK_COST 200                          /* bytes of size that decoding one block more is worth */
 
 typedef struct part {
     size_t begin, end;
@@ -137,12 +139,14 @@ static size_t cut(spk_coef_packer *p, const uint8_t *data, const size_t *borders
 
 static spk_status set_up(spk_coef_packer *p, size_t content, spk_error *err)
 {
+    /* A target as long as a block: the search steps over all of it. That alone would leave the bytes without codes. */
     static const struct {
         ZSTD_cParameter name;
         int value;
-    } set[] = {{ZSTD_c_compressionLevel, 1}, {ZSTD_c_strategy, ZSTD_fast}, {ZSTD_c_minMatch, 7},
-               {ZSTD_c_hashLog, 6},          {ZSTD_c_chainLog, 6},         {ZSTD_c_windowLog, 17},
-               {ZSTD_c_contentSizeFlag, 1},  {ZSTD_c_checksumFlag, 0},     {ZSTD_c_dictIDFlag, 0}};
+    } set[] = {{ZSTD_c_compressionLevel, 1}, {ZSTD_c_strategy, ZSTD_fast}, {ZSTD_c_targetLength, BLOCK_MAX},
+               {LITERALS_MODE, 1},           {ZSTD_c_hashLog, 6},          {ZSTD_c_chainLog, 6},
+               {ZSTD_c_windowLog, 17},       {ZSTD_c_contentSizeFlag, 1},  {ZSTD_c_checksumFlag, 0},
+               {ZSTD_c_dictIDFlag, 0}};
     if (!p->in && !(p->in = ZSTD_createCCtx()))
         return spk_error_nomem(err, sizeof *p);
     size_t r = ZSTD_CCtx_reset(p->in, ZSTD_reset_session_and_parameters);
@@ -178,9 +182,8 @@ spk_status spk_coef_unpack(spk_coef_packer *p, const void *blob, size_t n, size_
                            spk_error *err)
 {
     unsigned long long content = ZSTD_getFrameContentSize(blob, n);
-    if (content == ZSTD_CONTENTSIZE_ERROR || content == ZSTD_CONTENTSIZE_UNKNOWN ||
-        ZSTD_findFrameCompressedSize(blob, n) != n)
-        return spk_error_set(err, SPK_E_FORMAT, "%zu bytes are not one zstd frame with its content's size", n);
+    if (content == ZSTD_CONTENTSIZE_ERROR || content == ZSTD_CONTENTSIZE_UNKNOWN)
+        return spk_error_set(err, SPK_E_FORMAT, "%zu bytes are not a zstd frame with its content's size", n);
     if (content > most)
         return spk_error_set(err, SPK_E_LIMIT, "content of %llu bytes in %zu", content, n);
     if (!p->out && !(p->out = ZSTD_createDCtx()))
@@ -190,6 +193,8 @@ spk_status spk_coef_unpack(spk_coef_packer *p, const void *blob, size_t n, size_
     size_t r = ZSTD_decompressDCtx(p->out, out->data, (size_t)content, blob, n);
     if (ZSTD_isError(r) || r != content)
         return spk_error_set(err, SPK_E_FORMAT, "zstd: %s", ZSTD_isError(r) ? ZSTD_getErrorName(r) : "too few bytes");
+    if (ZSTD_findFrameCompressedSize(blob, n) != n) /* now that the bytes are in cache */
+        return spk_error_set(err, SPK_E_FORMAT, "%zu bytes are more than one zstd frame", n);
     memset(out->data + content, 0, slack);
     out->len = (size_t)content;
     return SPK_OK;
