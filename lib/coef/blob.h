@@ -25,16 +25,16 @@ typedef struct spk_coef_kind {
 
 /* Tables of the vectors. */
 typedef struct spk_coef_tables {
-    uint64_t spread[256];    /* by mask: for each of 8 places which level it has, 0x80 without */
-    uint8_t order[4][4][16]; /* bytes of part j of a block by rows from part i in zigzag order, 0x80: not from it */
-    uint8_t count[256];      /* bits in a mask */
+    /* Bytes of part j of a block by rows from part i in zigzag order, 0x80: not from it; twice. */
+    _Alignas(32) uint8_t order[4][4][32];
+    uint64_t spread[2][256]; /* by mask: for each of 8 places which level it has, 0x80 without; 8 more */
 } spk_coef_tables;
 
-/* Blocks of one class: n of them, numbers in `blocks`, to coef; DC from dc, by number. */
-typedef void (*spk_coef_expand_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, const uint32_t *blocks,
-                                   uint32_t n, int16_t *coef, const int16_t *dc);
+/* The next n blocks of a class, in pairs (coef.h); without DC. */
+typedef void (*spk_coef_expand_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, uint32_t n,
+                                   int16_t *coef);
 /* n blocks are gone past. */
-typedef void (*spk_coef_skip_fn)(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, size_t n);
+typedef void (*spk_coef_skip_fn)(spk_coef_class *c, uint32_t cls, size_t n);
 /* Levels of nibbles and `lows` lower bits: n of them, and up to 31 more of no meaning. */
 typedef void (*spk_coef_unpack_fn)(int8_t *out, const uint8_t *nibbles, const uint8_t *low, uint32_t lows, size_t n);
 
@@ -48,7 +48,19 @@ typedef struct spk_coef_kernels {
 extern const spk_coef_kernels spk_coef_kernels_plain;
 const spk_coef_kernels *spk_coef_kernels_vector(void); /* NULL without */
 
+/* A row of MCUs that is being read. */
+typedef struct spk_coef_reading {
+    uint32_t component, cls, next; /* where reading stands: class, and place in its list */
+    uint32_t wide, from, to;       /* blocks in a row of blocks, and those that are wanted */
+    uint32_t n[SPK_COEF_CLASSES];
+    uint32_t *blocks[SPK_COEF_CLASSES]; /* lists of numbers */
+    const int16_t *dc;
+} spk_coef_reading;
+
 struct spk_coef_reader {
+    spk_coef_tables tables;
+    _Alignas(32) int16_t run[64 * SPK_COEF_RUN];
+    spk_coef_reading row;
     spk_coef_header header;
     spk_buf content, jpeg_header, levels;
     const uint8_t *tail;
@@ -57,7 +69,6 @@ struct spk_coef_reader {
     spk_coef_kind start[2], at[2]; /* at the first row of MCUs; where reading stands */
     int16_t above[3];              /* DC of the first block of the row of blocks before */
     const spk_coef_kernels *kernels;
-    spk_coef_tables tables;
     spk_coef_packer *packer;
     uint32_t *lists;    /* of one row of MCUs: five lists of its blocks */
     int16_t *dc, *coef; /* of one row of MCUs, for restoring */
@@ -65,6 +76,8 @@ struct spk_coef_reader {
 };
 
 void spk_coef_tables_make(spk_coef_tables *t);
+/* How often each number of four bits comes in n bytes. */
+void spk_coef_tally(const uint8_t *p, size_t n, size_t counts[16]);
 
 /* The int16 of an escape. */
 static inline int16_t spk_coef_escape(const uint8_t *p)

@@ -44,20 +44,30 @@ spk_coef_rest spk_coef_get_rest(const spk_coef_reader *r);
 /* The JPEG file, appended to *out. Ends the reading of rows. */
 SPK_CHECK spk_status spk_coef_restore(spk_coef_reader *r, spk_buf *out, spk_error *err);
 
-/* Blocks of a component's row of MCUs, by class; numbers count row by row within the row of MCUs. */
-typedef struct spk_coef_lists {
-    uint32_t *blocks[5];
-    uint32_t n[5];
-} spk_coef_lists;
+/* Blocks of one class out of a row of MCUs of a component. Numbers count row by row within the row of MCUs. */
+#define SPK_COEF_RUN 32u
+typedef struct spk_coef_run {
+    uint32_t cls;
+    uint32_t n; /* 1 to SPK_COEF_RUN */
+    const uint32_t *blocks;
+    /* Two blocks side by side, 16 numbers a row: spk_coef_at says where a block begins. NULL for class 0, where DC is
+     * all there is. */
+    const int16_t *coef;
+} spk_coef_run;
+
+static inline size_t spk_coef_at(uint32_t i)
+{
+    return 128 * (size_t)(i / 2) + 8 * (i % 2);
+}
 
 /* Begins at the first row of MCUs, with vectors if there are any and `vectors`. */
 SPK_CHECK spk_status spk_coef_begin(spk_coef_reader *r, bool vectors, spk_error *err);
 /* Goes past `rows` rows of MCUs. */
 void spk_coef_skip(spk_coef_reader *r, uint32_t rows);
-/* The next row of MCUs of a component; components must take turns. coef (64 numbers a block, by rows, at the block's
- * number) receives the blocks in MCUs x0 to x1 - 1, but for those of class 0, of which dc (a number a block) says all.
- * The lists name the same blocks; they are borrowed until the next call. */
-void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t x1, int16_t *coef, int16_t *dc,
-                  spk_coef_lists *lists);
+/* The next row of MCUs of a component; components must take turns. dc receives a number for each block. */
+void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t x1, int16_t *dc);
+/* The next blocks of that row in MCUs x0 to x1 - 1, borrowed until the next call; false after the last, which must be
+ * waited for. */
+bool spk_coef_next(spk_coef_reader *r, spk_coef_run *out);
 
 #endif

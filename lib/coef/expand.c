@@ -10,23 +10,22 @@ void spk_coef_tables_make(spk_coef_tables *t)
         uint8_t n = 0;
         for (uint32_t i = 0; i < 8; i++)
             spread |= (uint64_t)(mask >> i & 1 ? n++ : 0x80) << (8 * i);
-        t->spread[mask] = spread;
-        t->count[mask] = n;
+        t->spread[0][mask] = spread;
+        t->spread[1][mask] = spread | 0x0808080808080808u;
     }
     memset(t->order, 0x80, sizeof t->order);
     for (uint32_t i = 0; i < 64; i++) {
         uint32_t to = spk_coef_zigzag[i];
-        t->order[to / 16][i / 16][to % 16] = (uint8_t)(i % 16);
+        t->order[to / 16][i / 16][to % 16] = t->order[to / 16][i / 16][16 + to % 16] = (uint8_t)(i % 16);
     }
 }
 
-static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, const uint32_t *blocks, uint32_t n,
-                   int16_t *coef, const int16_t *dc)
+static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, uint32_t n, int16_t *coef)
 {
     (void)t;
+    memset(coef, 0, spk_coef_at(n + n % 2) * sizeof *coef);
     for (uint32_t b = 0; b < n; b++, c->mask++) {
-        int16_t *out = coef + 64 * (size_t)blocks[b];
-        memset(out, 0, 64 * sizeof *out);
+        int16_t *out = coef + spk_coef_at(b);
         for (uint32_t g = 0; g < 2 * cls; g++) {
             const int8_t **level = &c->level[spk_coef_band(g)];
             uint32_t mask = c->mask[g * c->plane];
@@ -38,10 +37,10 @@ static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, co
                     v = spk_coef_escape(c->escape);
                     c->escape += 2;
                 }
-                out[spk_coef_zigzag[8 * g + i]] = v;
+                uint32_t to = spk_coef_zigzag[8 * g + i];
+                out[to / 8 * 16 + to % 8] = v;
             }
         }
-        out[0] = dc[blocks[b]];
     }
 }
 
@@ -61,12 +60,11 @@ static size_t bits(const uint8_t *p, size_t n)
     return sum;
 }
 
-static void skip(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, size_t n)
+static void skip(spk_coef_class *c, uint32_t cls, size_t n)
 {
     size_t levels[SPK_COEF_BANDS] = {0};
     for (uint32_t g = 0; g < 2 * cls; g++)
-        for (size_t i = 0; i < n; i++)
-            levels[spk_coef_band(g)] += t->count[c->mask[g * c->plane + i]];
+        levels[spk_coef_band(g)] += bits(c->mask + g * c->plane, n);
     for (uint32_t band = 0; band < spk_coef_bands(cls); band++) {
         c->escape += 2 * escapes(c->level[band], levels[band]);
         c->level[band] += levels[band];
@@ -99,24 +97,40 @@ spk_status spk_coef_begin(spk_coef_reader *r, bool vectors, spk_error *err)
     return spk_grow(&r->lists, &r->lists_cap, SPK_COEF_CLASSES * most, sizeof *r->lists, err);
 }
 
-/* DC of one row of blocks; of the first block only if dc is NULL. */
+void spk_coef_tally(const uint8_t *p, size_t n, size_t counts[16])
+{
+    uint32_t sums[2][256] = {{0}}; /* in turn, as many bytes are like the one before */
+    for (size_t i = 0; i < n; i++)
+        sums[i % 2][p[i]]++;
+    memset(counts, 0, 16 * sizeof *counts);
+    for (uint32_t i = 0; i < 256; i++) {
+        counts[i & 15] += sums[0][i] + sums[1][i];
+        counts[i >> 4] += sums[0][i] + sums[1][i];
+    }
+}
+
+/* DC of the first block of a row of blocks. */
+static int16_t first_dc(const spk_coef_kind *k, int16_t above)
+{
+    int32_t high = k->dc_high[0], d = high * 4 + (k->dc_low[0] & 3);
+    return (int16_t)(above + (high == SPK_COEF_ESCAPE ? spk_coef_escape(k->dc_escape) : d));
+}
+
+/* DC of one row of blocks. */
 static void read_dc(spk_coef_kind *k, uint32_t n, int16_t *above, int16_t *dc)
 {
-    int32_t v = *above;
-    for (uint32_t x = 0; x < (dc ? n : 1); x++) {
+    int32_t v = *above = first_dc(k, *above);
+    dc[0] = *above;
+    k->dc_escape += k->dc_high[0] == SPK_COEF_ESCAPE ? 2 : 0;
+    for (uint32_t x = 1; x < n; x++) {
         int32_t high = k->dc_high[x], d = high * 4 + (k->dc_low[x / 4] >> (2 * (x % 4)) & 3);
         if (high == SPK_COEF_ESCAPE) {
             d = spk_coef_escape(k->dc_escape);
-            k->dc_escape += dc ? 2 : 0;
+            k->dc_escape += 2;
         }
-        v = (int16_t)(v + d);
-        if (x == 0)
-            *above = (int16_t)v;
-        if (dc)
-            dc[x] = (int16_t)v;
+        v += d;
+        dc[x] = (int16_t)v;
     }
-    for (uint32_t x = 0; x < n && !dc; x++)
-        k->dc_escape += k->dc_high[x] == SPK_COEF_ESCAPE ? 2 : 0;
     k->dc_high += n;
     k->dc_low += (n + 3) / 4;
 }
@@ -124,76 +138,104 @@ static void read_dc(spk_coef_kind *k, uint32_t n, int16_t *above, int16_t *dc)
 void spk_coef_skip(spk_coef_reader *r, uint32_t rows)
 {
     const spk_coef_header *h = &r->header;
-    size_t counts[2][16] = {{0}};
+    size_t classes[2] = {0}, counts[16];
     for (uint32_t y = 0; y < rows; y++)
         for (uint32_t c = 0; c < h->components; c++) {
             spk_coef_kind *k = &r->at[c > 0];
             uint32_t wide = h->mcus_x * h->component[c].h, n = wide * h->component[c].v;
-            for (uint32_t i = 0; i < h->component[c].v; i++)
-                read_dc(k, wide, &r->above[c], NULL);
-            for (uint32_t i = 0; i < (n + 1) / 2; i++) {
-                counts[c > 0][*k->classes & 15]++;
-                counts[c > 0][*k->classes++ >> 4]++;
+            for (uint32_t i = 0; i < h->component[c].v; i++) {
+                r->above[c] = first_dc(k, r->above[c]);
+                k->dc_escape += 2 * r->kernels->escapes(k->dc_high, wide);
+                k->dc_high += wide;
+                k->dc_low += (wide + 3) / 4;
             }
+            classes[c > 0] += (n + 1) / 2;
         }
-    for (uint32_t kind = 0; kind < 2; kind++)
+    for (uint32_t kind = 0; kind < 2 && rows > 0; kind++) {
+        spk_coef_kind *k = &r->at[kind];
+        spk_coef_tally(k->classes, classes[kind], counts);
+        k->classes += classes[kind];
         for (uint32_t cls = 1; cls < SPK_COEF_CLASSES; cls++)
-            if (counts[kind][cls] > 0)
-                r->kernels->skip(&r->tables, &r->at[kind].of[cls], cls, counts[kind][cls]);
-}
-
-/* The blocks of one row of MCUs by class. */
-static void make_lists(const uint8_t *classes, uint32_t n, spk_coef_lists *lists)
-{
-    memset(lists->n, 0, sizeof lists->n);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t cls = classes[i / 2] >> (4 * (i % 2)) & 15;
-        lists->blocks[cls][lists->n[cls]++] = i;
+            if (counts[cls] > 0)
+                r->kernels->skip(&k->of[cls], cls, counts[cls]);
     }
 }
 
-/* Goes through the list of a class: blocks in columns from .. to - 1 are expanded, the others gone past. The list keeps
- * the former. `of` is NULL for class 0, of which there is nothing to read. */
-static void read_list(spk_coef_reader *r, spk_coef_class *of, uint32_t cls, uint32_t wide, uint32_t from, uint32_t to,
-                      spk_coef_lists *lists, int16_t *coef, const int16_t *dc)
+/* The blocks of a row of MCUs by class. */
+static void make_lists(const uint8_t *classes, uint32_t n, spk_coef_reading *row)
 {
-    uint32_t *blocks = lists->blocks[cls], n = lists->n[cls], kept = 0;
-    for (uint32_t i = 0; i < n;) {
-        uint32_t begin = i, column = blocks[i] % wide, row = blocks[i] - column;
-        bool in = column >= from && column < to;
-        uint32_t limit = row + (column < from ? from : column < to ? to : wide);
-        while (i < n && blocks[i] < limit)
-            i++;
-        if (of && in)
-            r->kernels->expand(&r->tables, of, cls, blocks + begin, i - begin, coef, dc);
-        else if (of)
-            r->kernels->skip(&r->tables, of, cls, i - begin);
-        if (in) {
-            memmove(blocks + kept, blocks + begin, (i - begin) * sizeof *blocks);
-            kept += i - begin;
-        }
+    uint32_t *end[SPK_COEF_CLASSES];
+    memcpy(end, row->blocks, sizeof end);
+    for (uint32_t i = 0; i < n / 2; i++) {
+        uint32_t two = classes[i];
+        *end[two & 15]++ = 2 * i;
+        *end[two >> 4]++ = 2 * i + 1;
     }
-    lists->n[cls] = kept;
+    if (n % 2)
+        *end[classes[n / 2] & 15]++ = n - 1;
+    for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++)
+        row->n[cls] = (uint32_t)(end[cls] - row->blocks[cls]);
 }
 
-void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t x1, int16_t *coef, int16_t *dc,
-                  spk_coef_lists *lists)
+void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t x1, int16_t *dc)
 {
     const spk_coef_component *c = &r->header.component[component];
     spk_coef_kind *k = &r->at[component > 0];
     uint32_t wide = r->header.mcus_x * c->h, n = wide * c->v;
+    r->row = (spk_coef_reading){.component = component, .wide = wide, .from = x0 * c->h, .to = x1 * c->h, .dc = dc};
     for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++)
-        lists->blocks[cls] = r->lists + (size_t)cls * r->header.mcus_x * 4;
+        r->row.blocks[cls] = r->lists + (size_t)cls * r->header.mcus_x * 4;
     for (uint32_t y = 0; y < c->v; y++)
         read_dc(k, wide, &r->above[component], dc + (size_t)y * wide);
-    make_lists(k->classes, n, lists);
+    make_lists(k->classes, n, &r->row);
     k->classes += (n + 1) / 2;
-    bool whole = x0 == 0 && x1 == r->header.mcus_x;
-    for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++) {
-        spk_coef_class *of = cls > 0 ? &k->of[cls] : NULL;
-        if (!whole)
-            read_list(r, of, cls, wide, x0 * c->h, x1 * c->h, lists, coef, dc);
-        else if (of)
-            r->kernels->expand(&r->tables, of, cls, lists->blocks[cls], lists->n[cls], coef, dc);
+}
+
+/* How many blocks from `next` on are all wanted, or all not. */
+static uint32_t alike(const spk_coef_reading *row, bool *wanted)
+{
+    const uint32_t *blocks = row->blocks[row->cls] + row->next;
+    uint32_t left = row->n[row->cls] - row->next, n = 0;
+    *wanted = true;
+    if (row->to - row->from == row->wide)
+        return left;
+    uint32_t column = blocks[0] % row->wide, begin = blocks[0] - column;
+    *wanted = column >= row->from && column < row->to;
+    uint32_t end = begin + (*wanted ? row->to : column < row->from ? row->from : row->wide);
+    while (n < left && blocks[n] < end)
+        n++;
+    return n;
+}
+
+/* The next n blocks, which are wanted. */
+static spk_coef_run read_run(spk_coef_reader *r, uint32_t n)
+{
+    spk_coef_reading *row = &r->row;
+    spk_coef_run run = {row->cls, n, row->blocks[row->cls] + row->next, NULL};
+    if (run.cls > 0) {
+        r->kernels->expand(&r->tables, &r->at[row->component > 0].of[run.cls], run.cls, n, r->run);
+        for (uint32_t i = 0; i < n; i++)
+            r->run[spk_coef_at(i)] = row->dc[run.blocks[i]];
+        run.coef = r->run;
     }
+    return run;
+}
+
+bool spk_coef_next(spk_coef_reader *r, spk_coef_run *out)
+{
+    spk_coef_reading *row = &r->row;
+    for (; row->cls < SPK_COEF_CLASSES; row->cls++, row->next = 0)
+        while (row->next < row->n[row->cls]) {
+            bool wanted = false;
+            uint32_t n = alike(row, &wanted);
+            if (wanted) {
+                *out = read_run(r, n < SPK_COEF_RUN ? n : SPK_COEF_RUN);
+                row->next += out->n;
+                return true;
+            }
+            if (row->cls > 0)
+                r->kernels->skip(&r->at[row->component > 0].of[row->cls], row->cls, n);
+            row->next += n;
+        }
+    return false;
 }

@@ -9,12 +9,30 @@
 #define VECTOR __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define INLINE inline __attribute__((always_inline))
 
-/* Levels of a plane's next block in their places: eight bytes. */
-VECTOR static INLINE __m128i places(const spk_coef_tables *t, uint32_t mask, const int8_t **level)
+/* Two masks' levels in their places, a list for each, which may be the same: sixteen bytes. */
+VECTOR static INLINE __m128i places(const spk_coef_tables *t, uint32_t m0, uint32_t m1, const int8_t **l0,
+                                    const int8_t **l1)
 {
-    __m128i have = _mm_loadl_epi64((const void *)*level);
-    *level += t->count[mask];
-    return _mm_shuffle_epi8(have, _mm_loadl_epi64((const void *)&t->spread[mask]));
+    __m128d have = _mm_castsi128_pd(_mm_loadl_epi64((const void *)*l0));
+    __m128d how = _mm_castsi128_pd(_mm_loadl_epi64((const void *)&t->spread[0][m0]));
+    *l0 += _mm_popcnt_u32(m0);
+    have = _mm_loadh_pd(have, (const void *)*l1);
+    how = _mm_loadh_pd(how, (const void *)&t->spread[1][m1]);
+    *l1 += _mm_popcnt_u32(m1);
+    return _mm_shuffle_epi8(_mm_castpd_si128(have), _mm_castpd_si128(how));
+}
+
+/* The next block of a class in zigzag order. */
+VECTOR static INLINE void read_block(const spk_coef_tables *t, const uint8_t *mask, size_t plane, uint32_t cls,
+                                     const int8_t *l[SPK_COEF_BANDS], __m128i z[4])
+{
+    z[0] = places(t, mask[0], mask[plane], &l[0], &l[1]);
+    if (cls > 1)
+        z[1] = places(t, mask[2 * plane], mask[3 * plane], &l[2], &l[2]);
+    if (cls > 2)
+        z[2] = places(t, mask[4 * plane], mask[5 * plane], &l[3], &l[3]);
+    if (cls > 3)
+        z[3] = places(t, mask[6 * plane], mask[7 * plane], &l[3], &l[3]);
 }
 
 /* Levels that are escapes, in zigzag order. */
@@ -23,66 +41,75 @@ VECTOR static INLINE void fill_escapes(int16_t *out, const __m128i z[4], uint32_
     const __m128i least = _mm_set1_epi8(SPK_COEF_ESCAPE);
     for (uint32_t i = 0; i < cls; i++) {
         uint32_t left = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(z[i], least));
-        for (; left != 0; left &= left - 1, *escape += 2)
-            out[spk_coef_zigzag[16 * i + _tzcnt_u32(left)]] = spk_coef_escape(*escape);
+        for (; left != 0; left &= left - 1, *escape += 2) {
+            uint32_t to = spk_coef_zigzag[16 * i + _tzcnt_u32(left)];
+            out[to / 8 * 16 + to % 8] = spk_coef_escape(*escape);
+        }
     }
 }
 
-VECTOR static INLINE void expand_class(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls,
-                                       const uint32_t *blocks, uint32_t n, int16_t *coef, const int16_t *dc)
+VECTOR static INLINE __m256i order(const spk_coef_tables *t, __m256i z, uint32_t j, uint32_t i)
 {
-    const int8_t *l0 = c->level[0], *l1 = c->level[1], *l2 = c->level[2], *l3 = c->level[3];
-    const uint8_t *mask = c->mask, *escape = c->escape;
+    return _mm256_shuffle_epi8(z, _mm256_load_si256((const void *)t->order[j][i]));
+}
+
+/* Rows 2 j and 2 j + 1 of two blocks. The last sixteen places have nothing of the first part, the first ones nothing
+ * of the last. */
+VECTOR static INLINE void put_rows(const spk_coef_tables *t, const __m256i z[4], uint32_t cls, uint32_t j, int16_t *out)
+{
+    __m256i row = j < 3 ? order(t, z[0], j, 0) : _mm256_setzero_si256();
+    if (cls > 1)
+        row = _mm256_or_si256(row, order(t, z[1], j, 1));
+    if (cls > 2)
+        row = _mm256_or_si256(row, order(t, z[2], j, 2));
+    if (cls > 3 && j > 0)
+        row = _mm256_or_si256(row, order(t, z[3], j, 3));
+    __m256i sign = _mm256_cmpgt_epi8(_mm256_setzero_si256(), row);
+    _mm256_store_si256((void *)(out + 32 * j), _mm256_unpacklo_epi8(row, sign));
+    _mm256_store_si256((void *)(out + 32 * j + 16), _mm256_unpackhi_epi8(row, sign));
+}
+
+VECTOR static INLINE void expand_class(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, uint32_t n,
+                                       int16_t *out)
+{
+    const int8_t *l[SPK_COEF_BANDS] = {c->level[0], c->level[1], c->level[2], c->level[3]};
+    const uint8_t *mask = c->mask, *end = mask + n, *escape = c->escape;
     const size_t plane = c->plane;
-    const __m128i least = _mm_set1_epi8(SPK_COEF_ESCAPE);
-    for (uint32_t b = 0; b < n; b++, mask++) {
-        __m128i z[4], row[4];
-        z[0] = places(t, mask[0], &l0);
-        z[0] = _mm_unpacklo_epi64(z[0], places(t, mask[plane], &l1));
-        if (cls > 1) {
-            z[1] = places(t, mask[2 * plane], &l2);
-            z[1] = _mm_unpacklo_epi64(z[1], places(t, mask[3 * plane], &l2));
+    const __m128i least = _mm_set1_epi8(SPK_COEF_ESCAPE), zero = _mm_setzero_si128();
+    for (; mask < end; mask += 2, out += 128) {
+        __m128i a[4], b[4] = {zero, zero, zero, zero}, low = zero;
+        __m256i z[4];
+        read_block(t, mask, plane, cls, l, a);
+        if (mask + 1 < end)
+            read_block(t, mask + 1, plane, cls, l, b);
+        for (uint32_t i = 0; i < cls; i++) {
+            z[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(a[i]), b[i], 1);
+            low = _mm_min_epi8(low, _mm_min_epi8(a[i], b[i]));
         }
-        if (cls > 2) {
-            z[2] = places(t, mask[4 * plane], &l3);
-            z[2] = _mm_unpacklo_epi64(z[2], places(t, mask[5 * plane], &l3));
+        put_rows(t, z, cls, 0, out);
+        put_rows(t, z, cls, 1, out);
+        put_rows(t, z, cls, 2, out);
+        put_rows(t, z, cls, 3, out);
+        if (__builtin_expect(_mm_movemask_epi8(_mm_cmpeq_epi8(low, least)) != 0, 0)) {
+            fill_escapes(out, a, cls, &escape);
+            fill_escapes(out + 8, b, cls, &escape);
         }
-        if (cls > 3) {
-            z[3] = places(t, mask[6 * plane], &l3);
-            z[3] = _mm_unpacklo_epi64(z[3], places(t, mask[7 * plane], &l3));
-        }
-        int16_t *out = coef + 64 * (size_t)blocks[b];
-        __m128i any = _mm_setzero_si128();
-        for (uint32_t j = 0; j < 4; j++) {
-            row[j] = _mm_shuffle_epi8(z[0], _mm_load_si128((const void *)t->order[j][0]));
-            for (uint32_t i = 1; i < cls; i++)
-                row[j] = _mm_or_si128(row[j], _mm_shuffle_epi8(z[i], _mm_load_si128((const void *)t->order[j][i])));
-            any = _mm_or_si128(any, _mm_cmpeq_epi8(row[j], least));
-            _mm256_storeu_si256((void *)(out + 16 * j), _mm256_cvtepi8_epi16(row[j]));
-        }
-        if (__builtin_expect(_mm_movemask_epi8(any) != 0, 0))
-            fill_escapes(out, z, cls, &escape);
-        out[0] = dc[blocks[b]];
     }
-    c->level[0] = l0;
-    c->level[1] = l1;
-    c->level[2] = l2;
-    c->level[3] = l3;
-    c->mask = mask;
+    memcpy(c->level, l, sizeof l);
+    c->mask = end;
     c->escape = escape;
 }
 
-VECTOR static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, const uint32_t *blocks, uint32_t n,
-                          int16_t *coef, const int16_t *dc)
+VECTOR static void expand(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, uint32_t n, int16_t *coef)
 {
     if (cls == 1)
-        expand_class(t, c, 1, blocks, n, coef, dc);
+        expand_class(t, c, 1, n, coef);
     else if (cls == 2)
-        expand_class(t, c, 2, blocks, n, coef, dc);
+        expand_class(t, c, 2, n, coef);
     else if (cls == 3)
-        expand_class(t, c, 3, blocks, n, coef, dc);
+        expand_class(t, c, 3, n, coef);
     else
-        expand_class(t, c, 4, blocks, n, coef, dc);
+        expand_class(t, c, 4, n, coef);
 }
 
 VECTOR static size_t bits(const uint8_t *p, size_t n)
@@ -110,9 +137,8 @@ VECTOR static size_t escapes(const int8_t *p, size_t n)
     return sum + (size_t)_mm_popcnt_u32(_bzhi_u32(rest, (uint32_t)(n - i)));
 }
 
-VECTOR static void skip(const spk_coef_tables *t, spk_coef_class *c, uint32_t cls, size_t n)
+VECTOR static void skip(spk_coef_class *c, uint32_t cls, size_t n)
 {
-    (void)t;
     size_t levels[SPK_COEF_BANDS] = {0};
     for (uint32_t g = 0; g < 2 * cls; g++)
         levels[spk_coef_band(g)] += bits(c->mask + g * c->plane, n);

@@ -11,9 +11,10 @@
 
 spk_status spk_coef_reader_new(spk_coef_reader **out, spk_error *err)
 {
-    spk_coef_reader *r = calloc(1, sizeof *r);
+    spk_coef_reader *r = aligned_alloc(_Alignof(spk_coef_reader), sizeof *r);
     if (!r)
         return spk_error_nomem(err, sizeof *r);
+    memset(r, 0, sizeof *r);
     spk_coef_tables_make(&r->tables);
     spk_status status = spk_coef_packer_new(&r->packer, err);
     if (status < 0) {
@@ -82,31 +83,41 @@ static spk_status read_head(spk_coef_reader *r, spk_cursor *c, spk_error *err)
 }
 
 /* Blocks of each class; the classes of a component's row of MCUs are bytes of their own. */
-static spk_status count_classes(const spk_coef_header *h, uint32_t kind, const uint8_t *p, size_t counts[5],
+static spk_status count_classes(const spk_coef_header *h, uint32_t kind, const uint8_t *p, size_t counts[16],
                                 spk_error *err)
 {
-    size_t sums[16] = {0};
-    uint32_t first = kind, last = kind == 0 ? 1 : h->components;
+    const uint8_t *at = p;
+    size_t unused = 0;
     for (uint32_t y = 0; y < h->mcus_y; y++)
-        for (uint32_t c = first; c < last; c++) {
+        for (uint32_t c = kind; c < (kind == 0 ? 1 : h->components); c++) {
             size_t n = (size_t)h->mcus_x * h->component[c].h * h->component[c].v;
-            for (size_t i = 0; i < n / 2; i++, p++) {
-                sums[*p & 15]++;
-                sums[*p >> 4]++;
-            }
-            if (n % 2) {
-                if (*p >> 4 != 0)
-                    return spk_error_set(err, SPK_E_FORMAT, "class of a block that does not exist");
-                sums[*p++ & 15]++;
-            }
+            at += (n + 1) / 2;
+            if (n % 2 && at[-1] >> 4 != 0)
+                return spk_error_set(err, SPK_E_FORMAT, "class of a block that does not exist");
+            unused += n % 2;
         }
-    for (size_t i = 0; i < 16; i++) {
-        if (i < SPK_COEF_CLASSES)
-            counts[i] = sums[i];
-        else if (sums[i] > 0)
+    spk_coef_tally(p, (size_t)(at - p), counts);
+    counts[0] -= unused;
+    for (size_t i = SPK_COEF_CLASSES; i < 16; i++)
+        if (counts[i] > 0)
             return spk_error_set(err, SPK_E_FORMAT, "a block of class %zu", i);
-    }
     return SPK_OK;
+}
+
+/* All bits that are set anywhere. */
+static uint8_t any_of(const uint8_t *p, size_t n)
+{
+    uint64_t any = 0, v = 0;
+    for (; n >= sizeof v; n -= sizeof v, p += sizeof v) {
+        memcpy(&v, p, sizeof v);
+        any |= v;
+    }
+    v = 0;
+    memcpy(&v, p, n);
+    any |= v;
+    any |= any >> 32;
+    any |= any >> 16;
+    return (uint8_t)(any | any >> 8);
 }
 
 /* Streams up to the masks; *levels: how many levels each list has. */
@@ -116,7 +127,7 @@ static spk_status map_blocks(spk_coef_reader *r, uint32_t kind, spk_cursor *c, s
     const spk_coef_header *h = &r->header;
     spk_coef_kind *k = &r->start[kind];
     uint64_t blocks = 0, lows = 0, classes = 0;
-    size_t counts[SPK_COEF_CLASSES] = {0};
+    size_t counts[16];
     const uint8_t *p = NULL;
     for (uint32_t i = kind; i < (kind == 0 ? 1 : h->components); i++) {
         uint64_t wide = (uint64_t)h->mcus_x * h->component[i].h, rows = h->component[i].v;
@@ -134,10 +145,7 @@ static spk_status map_blocks(spk_coef_reader *r, uint32_t kind, spk_cursor *c, s
         spk_coef_class *of = &k->of[cls];
         SPK_TRY(take(c, (uint64_t)counts[cls] * 2 * cls, &of->mask, "masks", err));
         of->plane = counts[cls];
-        uint8_t any = 0;
-        for (size_t i = 0; i < of->plane; i++)
-            any |= of->mask[i];
-        if (any & 1)
+        if (any_of(of->mask, of->plane) & 1)
             return spk_error_set(err, SPK_E_FORMAT, "a mask that counts DC");
         for (uint32_t g = 0; g < 2 * cls; g++)
             levels[spk_coef_list(spk_coef_band(g), cls)] += r->kernels->bits(of->mask + g * of->plane, of->plane);

@@ -137,15 +137,20 @@ static bool put_mcu(restoring *s, uint32_t x)
 
 static void read_row(restoring *s)
 {
-    spk_coef_lists lists;
     spk_coef_reader *r = s->r;
+    spk_coef_run run;
     for (uint32_t c = 0; c < r->header.components; c++) {
-        int16_t *coef = r->coef + 64 * s->begin[c];
-        spk_coef_row(r, c, 0, r->header.mcus_x, coef, r->dc, &lists);
-        for (uint32_t i = 0; i < lists.n[0]; i++) {
-            memset(coef + 64 * (size_t)lists.blocks[0][i], 0, 64 * sizeof *coef);
-            coef[64 * (size_t)lists.blocks[0][i]] = r->dc[lists.blocks[0][i]];
-        }
+        spk_coef_row(r, c, 0, r->header.mcus_x, r->dc);
+        while (spk_coef_next(r, &run))
+            for (uint32_t i = 0; i < run.n; i++) {
+                int16_t *out = r->coef + 64 * (s->begin[c] + run.blocks[i]);
+                const int16_t *in = run.coef ? run.coef + spk_coef_at(i) : NULL;
+                if (!in)
+                    memset(out, 0, 64 * sizeof *out);
+                for (size_t y = 0; y < 8 && in; y++)
+                    memcpy(out + 8 * y, in + 16 * y, 8 * sizeof *out);
+                out[0] = r->dc[run.blocks[i]];
+            }
     }
 }
 

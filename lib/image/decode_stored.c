@@ -11,8 +11,6 @@
 #include "image/jpeg_baseline.h"
 #include "image/jpeg_trap.h"
 
-#define GROUP 32u /* blocks transformed at once */
-
 struct spk_stored_decode {
     spk_jpeg_trap trap;
     struct jpeg_decompress_struct jpeg; /* for the header */
@@ -20,8 +18,8 @@ struct spk_stored_decode {
     spk_jpeg_raster raster;
     spk_jpeg_decode *whole; /* decodes restored files */
     spk_buf file;
-    int16_t *coef, *dc; /* a component's row of MCUs */
-    size_t cap_coef, cap_dc;
+    int16_t *dc; /* a component's row of MCUs */
+    size_t cap_dc;
     _Alignas(16) int16_t quant[3][64];
     spk_jpeg_shape shape;
     uint64_t max_pixels;
@@ -57,7 +55,6 @@ void spk_stored_decode_free(spk_stored_decode *d)
     spk_jpeg_raster_free(&d->raster);
     spk_jpeg_decode_free(d->whole);
     spk_buf_free(&d->file);
-    free(d->coef);
     free(d->dc);
     free(d);
 }
@@ -99,56 +96,38 @@ spk_status spk_stored_decode_open(spk_stored_decode *d, const spk_image_job *ima
     return status;
 }
 
-/* Samples of the blocks of a class, GROUP at a time. */
-static bool transform(spk_stored_decode *d, uint32_t component, const uint32_t *blocks, uint32_t n)
-{
-    const spk_jpeg_raster *r = &d->raster;
-    uint32_t wide = r->mcus_x * (component == 0 ? r->shape.h : 1);
-    size_t stride = r->stride[component], skipped = 8 * (size_t)r->mcu_x0 * (component == 0 ? r->shape.h : 1);
-    uint8_t *top = r->plane[component] + r->kept * stride - skipped;
-    spk_idct_item items[GROUP];
-    bool same = true;
-    for (uint32_t i = 0; i < n; i += GROUP) {
-        uint32_t count = n - i < GROUP ? n - i : GROUP;
-        for (uint32_t k = 0; k < count; k++) {
-            uint32_t number = blocks[i + k], row = number >= wide;
-            items[k].coef = d->coef + 64 * (size_t)number;
-            items[k].out = top + 8 * (row * stride + (number - row * wide));
-        }
-        same = r->kernels->idct(items, count, d->quant[component], stride) && same;
-    }
-    return same;
-}
-
-static bool fill(spk_stored_decode *d, uint32_t component, const uint32_t *blocks, uint32_t n)
+/* Samples of blocks. */
+static bool transform(spk_stored_decode *d, uint32_t component, const spk_coef_run *run)
 {
     const spk_jpeg_raster *r = &d->raster;
     uint32_t h = component == 0 ? r->shape.h : 1, wide = r->mcus_x * h;
-    bool same = true;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t row = blocks[i] >= wide, x = blocks[i] - row * wide;
-        uint8_t *out = spk_jpeg_raster_at(r, component, r->mcu_x0, x - r->mcu_x0 * h, row);
-        same = spk_jpeg_raster_fill(out, r->stride[component], d->dc[blocks[i]] * d->quant[component][0]) && same;
+    size_t stride = r->stride[component];
+    uint8_t *top = r->plane[component] + r->kept * stride, *out[SPK_COEF_RUN];
+    for (uint32_t i = 0; i < run->n; i++) {
+        uint32_t row = run->blocks[i] >= wide, x = run->blocks[i] - row * wide - r->mcu_x0 * h;
+        out[i] = top + 8 * (row * stride + x);
     }
+    if (run->coef)
+        return r->kernels->idct_pairs(run->coef, out, run->n, d->quant[component], stride);
+    bool same = true;
+    for (uint32_t i = 0; i < run->n; i++)
+        same = spk_jpeg_raster_fill(out[i], stride, d->dc[run->blocks[i]] * d->quant[component][0]) && same;
     return same;
 }
 
 static spk_status decode(spk_stored_decode *d, const spk_decode_job *job, bool vectors, bool *same, spk_error *err)
 {
     spk_jpeg_raster *r = &d->raster;
-    spk_coef_lists lists;
+    spk_coef_run run;
     SPK_TRY(spk_jpeg_raster_begin(r, &d->shape, job, err));
-    size_t blocks = (size_t)r->mcus_x * d->shape.h * d->shape.v;
-    SPK_TRY(spk_grow(&d->coef, &d->cap_coef, 64 * blocks, sizeof *d->coef, err));
-    SPK_TRY(spk_grow(&d->dc, &d->cap_dc, blocks, sizeof *d->dc, err));
+    SPK_TRY(spk_grow(&d->dc, &d->cap_dc, (size_t)r->mcus_x * d->shape.h * d->shape.v, sizeof *d->dc, err));
     SPK_TRY(spk_coef_begin(d->reader, vectors, err));
     spk_coef_skip(d->reader, r->mcu_y0);
     for (uint32_t y = r->mcu_y0; y < r->mcu_y1 && *same; y++) {
         for (uint32_t c = 0; c < d->shape.components; c++) {
-            spk_coef_row(d->reader, c, r->mcu_x0, r->mcu_x1, d->coef, d->dc, &lists);
-            *same = fill(d, c, lists.blocks[0], lists.n[0]) && *same;
-            for (uint32_t cls = 1; cls < 5; cls++)
-                *same = transform(d, c, lists.blocks[cls], lists.n[cls]) && *same;
+            spk_coef_row(d->reader, c, r->mcu_x0, r->mcu_x1, d->dc);
+            while (spk_coef_next(d->reader, &run))
+                *same = transform(d, c, &run) && *same;
         }
         if (*same)
             spk_jpeg_raster_emit(r, y);

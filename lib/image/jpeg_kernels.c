@@ -46,15 +46,15 @@ static bool pass(int16_t *x, size_t step, int shift)
 }
 
 /* libjpeg-turbo leaves out the first pass where only the first row of a block has any coefficient. */
-static bool block(const int16_t *coef, const int16_t *quant, uint8_t *out, size_t stride)
+static bool block(const int16_t *coef, size_t pitch, const int16_t *quant, uint8_t *out, size_t stride)
 {
     int16_t x[64];
     bool same = true, flat = true;
     for (size_t i = 0; i < 64; i++) {
-        int32_t v = coef[i] * quant[i];
+        int32_t c = coef[i / 8 * pitch + i % 8], v = c * quant[i];
         x[i] = wrap(v);
         same = same && x[i] == v;
-        flat = flat && (i < 8 || coef[i] == 0);
+        flat = flat && (i < 8 || c == 0);
     }
     for (size_t i = 0; i < 8 && flat; i++) {
         int16_t v = wrap(x[i] * 4);
@@ -76,15 +76,29 @@ static bool block(const int16_t *coef, const int16_t *quant, uint8_t *out, size_
     return same;
 }
 
-static bool idct(const spk_idct_item *items, size_t n, const int16_t quant[64], size_t stride)
+/* On x86-64 all is as libjpeg-turbo's vectors have it. */
+static bool verdict(bool same)
 {
-    bool same = true;
-    for (size_t i = 0; i < n; i++)
-        same = block(items[i].coef, quant, items[i].out, stride) && same;
 #ifdef __x86_64__
     same = true;
 #endif
     return same;
+}
+
+static bool idct(const spk_idct_item *items, size_t n, const int16_t quant[64], size_t stride)
+{
+    bool same = true;
+    for (size_t i = 0; i < n; i++)
+        same = block(items[i].coef, 8, quant, items[i].out, stride) && same;
+    return verdict(same);
+}
+
+static bool idct_pairs(const int16_t *coef, uint8_t *const *out, size_t n, const int16_t quant[64], size_t stride)
+{
+    bool same = true;
+    for (size_t i = 0; i < n; i++)
+        same = block(coef + 128 * (i / 2) + 8 * (i % 2), 16, quant, out[i], stride) && same;
+    return verdict(same);
 }
 
 static void sum(uint16_t *out, const uint8_t *near, const uint8_t *far, size_t n)
@@ -148,4 +162,4 @@ static void interleave(uint8_t *out, const uint8_t *r, const uint8_t *g, const u
     }
 }
 
-const spk_jpeg_kernels spk_jpeg_kernels_plain = {idct, sum, mix, copy, rgb_wide, rgb, interleave};
+const spk_jpeg_kernels spk_jpeg_kernels_plain = {idct, idct_pairs, sum, mix, copy, rgb_wide, rgb, interleave};

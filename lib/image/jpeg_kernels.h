@@ -27,6 +27,9 @@ typedef struct spk_jpeg_kernels {
     /* Items whose rows of samples are `stride` apart. False: numbers beyond those of any picture, on which the versions
      * of libjpeg-turbo disagree; never on x86-64, where the twin does what libjpeg-turbo's vectors do. */
     bool (*idct)(const spk_idct_item *items, size_t n, const int16_t quant[64], size_t stride);
+    /* n blocks side by side, two and two: block i begins at 128 * (i / 2) + 8 * (i % 2), its rows are 16 apart; aligned
+     * to 32 bytes. */
+    bool (*idct_pairs)(const int16_t *coef, uint8_t *const *out, size_t n, const int16_t quant[64], size_t stride);
     void (*sum)(uint16_t *out, const uint8_t *near, const uint8_t *far, size_t n);               /* 3 near + far */
     void (*mix)(uint8_t *out, const uint8_t *near, const uint8_t *far, uint32_t bias, size_t n); /* (sum + bias) / 4 */
     void (*copy)(uint16_t *out, const uint8_t *in, size_t n);

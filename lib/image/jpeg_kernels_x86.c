@@ -40,13 +40,11 @@ VECTOR static INLINE wide sub(wide a, wide b)
     return (wide){_mm256_sub_epi32(a.lo, b.lo), _mm256_sub_epi32(a.hi, b.hi)};
 }
 
-/* v * 2^13, and what makes the shift at the end round. */
+/* v * 2^13, and what makes the shift at the end round: 2^10 for 11, 2^17 for 18. */
 VECTOR static INLINE wide scale(__m256i v, int shift)
 {
-    wide w = pair(_mm256_setzero_si256(), v);
-    __m256i half = _mm256_set1_epi32(1 << (shift - 1));
-    return (wide){_mm256_add_epi32(_mm256_srai_epi32(w.lo, 3), half),
-                  _mm256_add_epi32(_mm256_srai_epi32(w.hi, 3), half)};
+    __m256i one = _mm256_set1_epi16(shift == 11 ? 1 : 16);
+    return dot(pair(v, one), 8192, shift == 11 ? 1024 : 8192);
 }
 
 VECTOR static INLINE __m256i descale(wide v, int shift)
@@ -120,38 +118,34 @@ VECTOR static INLINE void store_columns(const __m256i x[8], uint8_t *a, uint8_t 
     store_rows(_mm256_unpackhi_epi32(left_low, right_low), a + 6 * stride, b + 6 * stride, stride);
 }
 
-VECTOR static INLINE __m256i load_rows(const spk_idct_item *a, const spk_idct_item *b, size_t row)
+/* Written out, as a loop would keep the rows in memory. */
+#define EIGHT(row)                                                                                                     \
+    {                                                                                                                  \
+        row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)                                                 \
+    }
+
+VECTOR static INLINE __m256i dequantised(__m256i v, const int16_t *quant)
 {
-    __m128i low = _mm_loadu_si128((const void *)(a->coef + 8 * row));
-    __m128i high = _mm_loadu_si128((const void *)(b->coef + 8 * row));
+    return _mm256_mullo_epi16(v, _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)quant)));
+}
+
+VECTOR static INLINE __m256i load_rows(const int16_t *a, const int16_t *b)
+{
+    __m128i low = _mm_loadu_si128((const void *)a), high = _mm_loadu_si128((const void *)b);
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
-/* A block with nothing below its first row skips the first pass, where numbers wrap instead of saturating. That
- * matters from 8192 on only: left to the plain twin, as pictures have no such numbers. */
-VECTOR static INLINE bool idct_pair(const spk_idct_item *a, const spk_idct_item *b, const int16_t quant[64],
-                                    size_t stride)
+/* A block with nothing below its first row skips the first pass in libjpeg-turbo, where numbers wrap instead of
+ * saturating. That matters from 8192 on only: left to the plain twin, as pictures have no such numbers. */
+VECTOR static INLINE bool transform(__m256i x[8], uint8_t *a, uint8_t *b, size_t stride)
 {
-    __m256i x[8], below = _mm256_setzero_si256();
-    for (size_t i = 0; i < 8; i++) {
-        __m128i q = _mm_loadu_si128((const void *)(quant + 8 * i));
-        x[i] = load_rows(a, b, i);
-        below = i == 0 ? below : _mm256_or_si256(below, x[i]);
-        x[i] = _mm256_mullo_epi16(x[i], _mm256_broadcastsi128_si256(q));
-    }
     __m256i beyond = _mm256_add_epi16(x[0], _mm256_set1_epi16(8192)); /* 0 to 16383 if within */
     if (!_mm256_testz_si256(beyond, _mm256_set1_epi16((short)0xC000)))
         return false;
-    if (_mm256_testz_si256(below, below)) {
-        x[0] = _mm256_slli_epi16(x[0], 2);
-        for (size_t i = 1; i < 8; i++)
-            x[i] = x[0];
-    } else {
-        pass(x, 11);
-    }
+    pass(x, 11);
     transpose(x);
     pass(x, 18);
-    store_columns(x, a->out, b->out, stride);
+    store_columns(x, a, b, stride);
     return true;
 }
 
@@ -160,9 +154,37 @@ VECTOR static bool idct(const spk_idct_item *items, size_t n, const int16_t quan
     bool same = true;
     for (size_t i = 0; i < n; i += 2) {
         const spk_idct_item *a = items + i, *b = a + (i + 1 < n);
-        if (!idct_pair(a, b, quant, stride))
+#define ROW(y) dequantised(load_rows(a->coef + 8 * (y), b->coef + 8 * (y)), quant + 8 * (y))
+        __m256i x[8] = EIGHT(ROW);
+#undef ROW
+        if (!transform(x, a->out, b->out, stride))
             same = spk_jpeg_kernels_plain.idct(a, (size_t)(b - a) + 1, quant, stride) && same;
     }
+    return same;
+}
+
+/* The first block of a pair. */
+VECTOR static bool transform_last(const int16_t *coef, uint8_t *out, const int16_t quant[64], size_t stride)
+{
+#define ROW(y) dequantised(load_rows(coef + 16 * (y), coef + 16 * (y)), quant + 8 * (y))
+    __m256i x[8] = EIGHT(ROW);
+#undef ROW
+    return transform(x, out, out, stride);
+}
+
+VECTOR static bool idct_pairs(const int16_t *coef, uint8_t *const *out, size_t n, const int16_t quant[64],
+                              size_t stride)
+{
+    bool same = true;
+    for (size_t i = 0; i + 2 <= n; i += 2, coef += 128) {
+#define ROW(y) dequantised(_mm256_load_si256((const void *)(coef + 16 * (y))), quant + 8 * (y))
+        __m256i x[8] = EIGHT(ROW);
+#undef ROW
+        if (!transform(x, out[i], out[i + 1], stride))
+            same = spk_jpeg_kernels_plain.idct_pairs(coef, out + i, 2, quant, stride) && same;
+    }
+    if (n % 2 && !transform_last(coef, out[n - 1], quant, stride))
+        same = spk_jpeg_kernels_plain.idct_pairs(coef, out + n - 1, 1, quant, stride) && same;
     return same;
 }
 
@@ -207,15 +229,15 @@ typedef struct colours {
     __m256i r, g, b;
 } colours;
 
-/* Sixteen pixels, chroma already less 128. The factor of red is 1 + 0.402, that of blue 2 - 0.228, that of green for cr
- * 0.28586 - 1, so that each part fits into 16 bits; products are taken twice as large and halved with rounding. */
+/* Sixteen pixels, chroma already less 128. The factor of red is 1 + 13173 / 2^15, that of blue 2 - 7471 / 2^15, that of
+ * green for cr 18734 / 2^16 - 1, so that each part fits into 16 bits; 13173 is not quite 0.40199 but gives the same for
+ * all of -128 to 127. */
 VECTOR static INLINE colours to_rgb(__m256i y, __m256i cb, __m256i cr)
 {
-    const __m256i one = _mm256_set1_epi16(1), half = _mm256_set1_epi32(32768);
-    __m256i r = _mm256_mulhi_epi16(_mm256_add_epi16(cr, cr), _mm256_set1_epi16(26345));
-    __m256i b = _mm256_mulhi_epi16(_mm256_add_epi16(cb, cb), _mm256_set1_epi16(-14942));
-    r = _mm256_add_epi16(_mm256_srai_epi16(_mm256_add_epi16(r, one), 1), cr);
-    b = _mm256_add_epi16(_mm256_srai_epi16(_mm256_add_epi16(b, one), 1), _mm256_add_epi16(cb, cb));
+    const __m256i half = _mm256_set1_epi32(32768);
+    __m256i r = _mm256_add_epi16(_mm256_mulhrs_epi16(cr, _mm256_set1_epi16(13173)), cr);
+    __m256i b = _mm256_mulhrs_epi16(cb, _mm256_set1_epi16(-7471));
+    b = _mm256_add_epi16(b, _mm256_add_epi16(cb, cb));
     wide g = dot(pair(cb, cr), -22554, 18734);
     __m256i low = _mm256_srai_epi32(_mm256_add_epi32(g.lo, half), 16);
     __m256i high = _mm256_srai_epi32(_mm256_add_epi32(g.hi, half), 16);
@@ -264,22 +286,23 @@ typedef struct widener {
     __m128i shift;
 } widener;
 
-/* Sixteen samples, each with the one before it and the one behind. */
+/* Sixteen samples, each with the one before it and the one behind, less 128. */
 VECTOR static INLINE void upsample(const uint16_t *c, const widener *w, __m256i *even, __m256i *odd)
 {
-    const __m256i centre = _mm256_set1_epi16(128);
     __m256i near = triple(_mm256_loadu_si256((const void *)c));
     __m256i left = _mm256_loadu_si256((const void *)(c - 1)), right = _mm256_loadu_si256((const void *)(c + 1));
     left = _mm256_add_epi16(_mm256_add_epi16(near, left), w->even);
     right = _mm256_add_epi16(_mm256_add_epi16(near, right), w->odd);
-    *even = _mm256_sub_epi16(_mm256_srl_epi16(left, w->shift), centre);
-    *odd = _mm256_sub_epi16(_mm256_srl_epi16(right, w->shift), centre);
+    *even = _mm256_sra_epi16(left, w->shift);
+    *odd = _mm256_sra_epi16(right, w->shift);
 }
 
 VECTOR static void rgb_wide(uint8_t *out, const uint8_t *y, const uint16_t *cb, const uint16_t *cr, size_t n,
                             spk_jpeg_widening w)
 {
-    widener k = {_mm256_set1_epi16((short)w.even), _mm256_set1_epi16((short)w.odd), _mm_cvtsi32_si128(w.shift)};
+    int centre = 128 << w.shift;
+    widener k = {_mm256_set1_epi16((short)(w.even - centre)), _mm256_set1_epi16((short)(w.odd - centre)),
+                 _mm_cvtsi32_si128(w.shift)};
     for (size_t x = 0; x < n; x += 32, out += 96) {
         __m256i cb_even, cb_odd, cr_even, cr_odd, luma = _mm256_loadu_si256((const void *)(y + x));
         upsample(cb + x / 2, &k, &cb_even, &cb_odd);
@@ -311,7 +334,7 @@ VECTOR static void interleave(uint8_t *out, const uint8_t *r, const uint8_t *g, 
                      _mm256_loadu_si256((const void *)(b + x)));
 }
 
-static const spk_jpeg_kernels kernels = {idct, sum, mix, copy, rgb_wide, rgb, interleave};
+static const spk_jpeg_kernels kernels = {idct, idct_pairs, sum, mix, copy, rgb_wide, rgb, interleave};
 
 const spk_jpeg_kernels *spk_jpeg_kernels_vector(void)
 {

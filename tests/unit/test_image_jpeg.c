@@ -61,6 +61,39 @@ START_TEST(inverse_transforms_agree)
 }
 END_TEST
 
+/* Side by side: the same samples as one by one, and not one beyond an odd number of blocks. */
+START_TEST(pairs_are_transformed_like_single_blocks)
+{
+    static _Alignas(32) int16_t pairs[6 * 64];
+    static int16_t coef[5][64], quant[64];
+    static uint8_t one[6][64], two[6][64];
+    const spk_jpeg_kernels *plain = &spk_jpeg_kernels_plain, *vector = spk_jpeg_kernels_vector();
+    for (int i = 0; i < 20000; i++) {
+        uint8_t *out[5];
+        spk_idct_item items[5];
+        uint32_t range = i % 3 == 0 ? 60 : i % 3 == 1 ? 1024 : 32767, n = pick(1, 5);
+        for (size_t k = 0; k < 64; k++)
+            quant[k] = (int16_t)pick(1, i % 5 == 0 ? 65535 : 40);
+        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++)
+            pairs[k] = (int16_t)((int)pick(0, 2 * range) - (int)range);
+        for (uint32_t b = 0; b < n; b++) {
+            for (size_t k = 0; k < 64; k++)
+                coef[b][k] = pairs[128 * (b / 2) + 8 * (b % 2) + k / 8 * 16 + k % 8];
+            items[b] = (spk_idct_item){coef[b], one[b]};
+            out[b] = two[b];
+        }
+        memset(one, 1, sizeof one);
+        ck_assert(plain->idct(items, n, quant, 8));
+        memset(two, 1, sizeof two);
+        ck_assert(plain->idct_pairs(pairs, out, n, quant, 8));
+        ck_assert_mem_eq(one, two, sizeof one);
+        memset(two, 1, sizeof two);
+        ck_assert(!vector || vector->idct_pairs(pairs, out, n, quant, 8));
+        ck_assert(!vector || memcmp(one, two, sizeof one) == 0);
+    }
+}
+END_TEST
+
 static void fill_random(void *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -444,6 +477,7 @@ static Suite *suite(void)
     tcase_set_timeout(t, 600);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, inverse_transforms_agree);
+    tcase_add_test(t, pairs_are_transformed_like_single_blocks);
     tcase_add_test(t, colours_agree);
     tcase_add_test(t, row_kernels_agree);
     tcase_add_test(t, sizes);
