@@ -177,3 +177,8 @@ spk_status spk_stored_decode_run(spk_stored_decode *d, const spk_decode_job *job
     SPK_TRY(decode(d, job, engine == SPK_JPEG_OWN, &same, err));
     return same ? SPK_OK : decode_restored(d, job, d->raster.next_y - job->part.y, err);
 }
+
+spk_status spk_stored_decode_restore(spk_stored_decode *d, spk_buf *out, spk_error *err)
+{
+    return spk_coef_restore(d->reader, out, err);
+}

@@ -2,6 +2,7 @@
 #ifndef SPK_IMAGE_DECODER_H
 #define SPK_IMAGE_DECODER_H
 
+#include "base/buf.h"
 #include "image/checker.h"
 #include "image/decode.h"
 
@@ -30,6 +31,9 @@ SPK_CHECK spk_status spk_stored_decode_open(spk_stored_decode *d, const spk_imag
                                             spk_error *err);
 SPK_CHECK spk_status spk_stored_decode_run(spk_stored_decode *d, const spk_decode_job *job, spk_jpeg_engine engine,
                                            spk_error *err);
+
+/* The file that the open image is stored for, appended to *out. The image is still open. */
+SPK_CHECK spk_status spk_stored_decode_restore(spk_stored_decode *d, spk_buf *out, spk_error *err);
 
 typedef struct spk_png_decode spk_png_decode;
 SPK_CHECK spk_status spk_png_decode_new(spk_png_decode **out, spk_error *err);

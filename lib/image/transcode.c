@@ -1,4 +1,5 @@
-/* Coefficients are read by libjpeg-turbo, whose warnings end it: a file with damage stays as it is. */
+/* libjpeg-turbo reads the file once: all coefficients, then, from those it holds, the pixels. Its warnings end it, so
+ * that a file with damage stays as it is. The stored form is opened once, too: for the file, then for the pixels. */
 #include "image/transcode.h"
 
 #include <stdlib.h>
@@ -9,12 +10,13 @@
 #include "image/decoder.h"
 #include "image/jpeg_trap.h"
 
+#define ROWS 16u
+
 struct spk_transcoder {
     spk_jpeg_trap trap;
     struct jpeg_decompress_struct jpeg;
     spk_coef_writer *writer;
-    spk_coef_reader *reader;
-    spk_decoder *decoder;
+    spk_stored_decode *stored;
     spk_coef_header header;
     int16_t *blocks[3];
     size_t cap_blocks[3];
@@ -24,7 +26,7 @@ struct spk_transcoder {
     size_t rest; /* bytes of the file that libjpeg did not need */
     /* of a comparison under way */
     size_t at, row;
-    bool first, same;
+    bool same;
 };
 
 spk_status spk_transcoder_new(spk_transcoder **out, spk_error *err)
@@ -36,9 +38,7 @@ spk_status spk_transcoder_new(spk_transcoder **out, spk_error *err)
     if (status == SPK_OK)
         status = spk_coef_writer_new(&t->writer, err);
     if (status == SPK_OK)
-        status = spk_coef_reader_new(&t->reader, err);
-    if (status == SPK_OK)
-        status = spk_decoder_new(&t->decoder, err);
+        status = spk_stored_decode_new(&t->stored, err);
     if (status < 0) {
         spk_transcoder_free(t);
         return status;
@@ -53,8 +53,7 @@ void spk_transcoder_free(spk_transcoder *t)
         return;
     spk_jpeg_trap_destroy(&t->trap);
     spk_coef_writer_free(t->writer);
-    spk_coef_reader_free(t->reader);
-    spk_decoder_free(t->decoder);
+    spk_stored_decode_free(t->stored);
     for (size_t c = 0; c < 3; c++)
         free(t->blocks[c]);
     free(t->pixels);
@@ -78,29 +77,63 @@ static void copy_blocks(spk_transcoder *t, uint32_t c, jvirt_barray_ptr array)
     }
 }
 
-static spk_status read_blocks(spk_transcoder *t, const uint8_t *data, size_t n)
+static spk_status read_blocks(spk_transcoder *t)
 {
     const spk_coef_header *h = &t->header;
-    spk_jpeg_trap_header(&t->trap, data);
-    SPK_TRY(spk_jpeg_trap_limit(&t->trap));
-    t->jpeg.mem->max_memory_to_use = INT32_MAX; /* all coefficients are held; their number is in bounds */
     for (uint32_t c = 0; c < h->components; c++) {
         size_t blocks = (size_t)h->mcus_x * h->component[c].h * h->mcus_y * h->component[c].v;
         SPK_TRY(spk_grow(&t->blocks[c], &t->cap_blocks[c], 64 * blocks, sizeof(int16_t), t->trap.err));
     }
+    int got;
+    do
+        got = jpeg_consume_input(&t->jpeg);
+    while (got != JPEG_REACHED_EOI && got != JPEG_SUSPENDED);
+    t->rest = t->jpeg.src->bytes_in_buffer;
     jvirt_barray_ptr *arrays = jpeg_read_coefficients(&t->jpeg);
     for (uint32_t c = 0; c < h->components; c++)
         copy_blocks(t, c, arrays[c]);
-    jpeg_finish_decompress(&t->jpeg);
-    t->rest = t->jpeg.src->bytes_in_buffer;
-    return t->rest <= n ? SPK_OK : keep_as_it_is(t->trap.err, "end not found");
+    return SPK_OK;
+}
+
+static spk_status read_pixels(spk_transcoder *t)
+{
+    JSAMPROW rows[ROWS];
+    t->row = (size_t)t->header.width * (size_t)t->jpeg.output_components;
+    SPK_TRY(spk_grow(&t->pixels, &t->cap_pixels, t->row * t->header.height, 1, t->trap.err));
+    jpeg_start_output(&t->jpeg, t->jpeg.input_scan_number);
+    for (JDIMENSION y = t->jpeg.output_scanline; y < t->header.height; y = t->jpeg.output_scanline) {
+        JDIMENSION n = t->header.height - y < ROWS ? t->header.height - y : ROWS;
+        for (JDIMENSION i = 0; i < n; i++)
+            rows[i] = t->pixels + (y + i) * t->row;
+        jpeg_read_scanlines(&t->jpeg, rows, n);
+    }
+    jpeg_finish_output(&t->jpeg);
+    return SPK_OK;
+}
+
+/* In libjpeg's buffered-image mode, which keeps the coefficients and makes pixels of them when it is asked to. */
+static spk_status read_image(spk_transcoder *t, const uint8_t *data)
+{
+    struct jpeg_decompress_struct *j = &t->jpeg;
+    spk_jpeg_trap_header(&t->trap, data);
+    SPK_TRY(spk_jpeg_trap_limit(&t->trap));
+    j->mem->max_memory_to_use = INT32_MAX; /* all coefficients are held; their number is in bounds */
+    j->buffered_image = TRUE;
+    j->dct_method = JDCT_ISLOW;
+    j->do_fancy_upsampling = TRUE;
+    j->out_color_space = t->header.components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_start_decompress(j);
+    SPK_TRY(read_blocks(t));
+    SPK_TRY(read_pixels(t));
+    jpeg_finish_decompress(j);
+    return SPK_OK;
 }
 
 static spk_status read_file(spk_transcoder *t, const uint8_t *data, size_t n, spk_error *err)
 {
     spk_jpeg_trap_arm(&t->trap, n, err);
     if (setjmp(t->trap.jump) == 0)
-        t->trap.status = read_blocks(t, data, n);
+        t->trap.status = read_image(t, data);
     jpeg_abort_decompress(&t->jpeg);
     if (t->trap.status < 0)
         return t->trap.status == SPK_E_NOMEM ? t->trap.status : keep_as_it_is(err, "damaged");
@@ -118,13 +151,18 @@ static spk_status make_blob(spk_transcoder *t, const uint8_t *data, size_t n, ui
 }
 
 /* Nearly all encoders fill the last byte with ones; what the others do shows when the file is restored. */
-static spk_status make_restorable(spk_transcoder *t, const void *data, size_t n, spk_buf *out, spk_error *err)
+static spk_status make_restorable(spk_transcoder *t, const uint8_t *data, size_t n, uint64_t max_pixels, spk_buf *out,
+                                  spk_error *err)
 {
     for (int padding = 1; padding >= 0; padding--) {
+        spk_decoder_info info;
         SPK_TRY(make_blob(t, data, n, (uint8_t)padding, out, err));
+        spk_image_job image = {out->data, out->len, true, max_pixels};
         t->file.len = 0;
-        SPK_TRY(spk_coef_open(t->reader, out->data, out->len, err));
-        SPK_TRY(spk_coef_restore(t->reader, &t->file, err));
+        SPK_TRY(spk_stored_decode_open(t->stored, &image, &info, err));
+        if (info.width != t->header.width || info.height != t->header.height)
+            return keep_as_it_is(err, "other size");
+        SPK_TRY(spk_stored_decode_restore(t->stored, &t->file, err));
         if (t->file.len == n && memcmp(t->file.data, data, n) == 0)
             return SPK_OK;
     }
@@ -134,37 +172,26 @@ static spk_status make_restorable(spk_transcoder *t, const void *data, size_t n,
 static void on_row(void *ctx, const uint8_t *row)
 {
     spk_transcoder *t = ctx;
-    if (t->first)
-        memcpy(t->pixels + t->at, row, t->row);
-    else if (memcmp(t->pixels + t->at, row, t->row) != 0)
-        t->same = false;
+    t->same = t->same && memcmp(t->pixels + t->at, row, t->row) == 0;
     t->at += t->row;
 }
 
-static spk_status decode(spk_transcoder *t, const void *data, size_t n, uint64_t max_pixels, bool first, spk_error *err)
+/* The pixels of the stored form that was restored last against those of libjpeg. */
+static spk_status compare_pixels(spk_transcoder *t, spk_error *err)
 {
-    spk_decoder_info info;
-    spk_decoder_use(t->decoder, first ? SPK_JPEG_LIBJPEG : SPK_JPEG_OWN);
-    SPK_TRY(spk_decoder_open(t->decoder, data, n, max_pixels, &info, err));
-    spk_decode_job job = {{0, 0, info.width, info.height}, 1, info.components == 1 ? 1 : 3, on_row, t, false};
-    size_t row = (size_t)info.width * job.channels, bytes = row * info.height;
-    if (first)
-        SPK_TRY(spk_grow(&t->pixels, &t->cap_pixels, bytes, 1, err));
-    else if (row != t->row || bytes > t->cap_pixels)
-        return keep_as_it_is(err, "other size");
-    t->row = row;
+    const spk_coef_header *h = &t->header;
+    spk_decode_job job = {{0, 0, h->width, h->height}, 1, h->components, on_row, t, false};
     t->at = 0;
-    t->first = first;
     t->same = true;
-    SPK_TRY(spk_decoder_run(t->decoder, &job, err));
-    return t->same ? SPK_OK : keep_as_it_is(err, "other pixels");
+    SPK_TRY(spk_stored_decode_run(t->stored, &job, SPK_JPEG_OWN, err));
+    return t->same && t->at == t->row * h->height ? SPK_OK : keep_as_it_is(err, "other pixels");
 }
 
-static spk_status verify(spk_transcoder *t, const void *data, size_t n, uint64_t max_pixels, const spk_buf *blob,
-                         spk_error *err)
+static spk_status make_verified(spk_transcoder *t, const uint8_t *data, size_t n, uint64_t max_pixels, spk_buf *out,
+                                spk_error *err)
 {
-    SPK_TRY(decode(t, data, n, max_pixels, true, err));
-    return decode(t, blob->data, blob->len, max_pixels, false, err);
+    SPK_TRY(make_restorable(t, data, n, max_pixels, out, err));
+    return compare_pixels(t, err);
 }
 
 /* NOMEM is an error, anything else a result. */
@@ -185,11 +212,13 @@ spk_status spk_transcode(spk_transcoder *t, const void *data, size_t n, uint64_t
         *result = SPK_TRANSCODE_OTHER;
         return SPK_OK;
     }
-    spk_status status = settle(read_file(t, data, n, &why), SPK_TRANSCODE_DAMAGED, result);
+    spk_image_job image = {data, n, true, max_pixels > 0 ? max_pixels : SPK_IMAGE_PIXELS_DEFAULT};
+    spk_status status =
+        settle(spk_image_limit(&image, t->header.width, t->header.height, &why), SPK_TRANSCODE_UNEQUAL, result);
     if (status == SPK_OK && *result == SPK_TRANSCODED)
-        status = settle(make_restorable(t, data, n, out, &why), SPK_TRANSCODE_UNEQUAL, result);
+        status = settle(read_file(t, data, n, &why), SPK_TRANSCODE_DAMAGED, result);
     if (status == SPK_OK && *result == SPK_TRANSCODED)
-        status = settle(verify(t, data, n, max_pixels, out, &why), SPK_TRANSCODE_UNEQUAL, result);
+        status = settle(make_verified(t, data, n, image.max_pixels, out, &why), SPK_TRANSCODE_UNEQUAL, result);
     if (status == SPK_OK && *result == SPK_TRANSCODED && out->len >= n)
         *result = SPK_TRANSCODE_NO_GAIN;
     if (status < 0 && err)

@@ -16,16 +16,19 @@ spk_status spk_tar_pad(spk_buf *tar, spk_error *err)
     return SPK_OK;
 }
 
-/* *bad: the file has no place in the dataset. */
-static spk_status check_image(spk_worker *w, const spk_input_file *file, const uint8_t *data, size_t n, bool *bad,
-                              spk_error *err)
+/* The file behind w->tar.len, if it is an image that is to be checked. decode: not only its header. *bad: it has no
+ * place in the dataset. */
+static spk_status check_image(spk_worker *w, const spk_pack_plan_member *m, bool decode, bool *bad, spk_error *err)
 {
     const spk_pack_options *o = w->run->b->plan->o;
+    const spk_input_file *file = m->file;
     spk_image_info info = {0};
     spk_error reason;
+    if (!w->checker || !w->run->b->plan->image[m->field])
+        return SPK_OK;
     spk_error_clear(&reason);
     spk_status status =
-        spk_image_check(w->checker, data, n, o->check == SPK_CHECK_DECODE, o->max_pixels, &info, &reason);
+        spk_image_check(w->checker, w->tar.data + w->tar.len, (size_t)m->size, decode, o->max_pixels, &info, &reason);
     if (status == SPK_OK) {
         spk_tally_image(&w->sample, &info);
         return SPK_OK;
@@ -42,23 +45,18 @@ static spk_status check_image(spk_worker *w, const spk_input_file *file, const u
 }
 
 /* Reads a file behind w->tar.len, without moving it. */
-static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, bool *bad, spk_error *err)
+static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, spk_error *err)
 {
-    const spk_pack_plan *plan = w->run->b->plan;
-    const char *path = spk_input_str(plan->in, m->file->path);
+    const char *path = spk_input_str(w->run->b->plan->in, m->file->path);
     SPK_TRY(spk_buf_reserve(&w->tar, (size_t)m->size + 1, err));
-    uint8_t *data = w->tar.data + w->tar.len;
-    SPK_TRY(spk_read_whole(&w->run->b->reading, path, m->file, data, err));
-    if (w->checker && plan->image[m->field])
-        return check_image(w, m->file, data, (size_t)m->size, bad, err);
-    return SPK_OK;
+    return spk_read_whole(&w->run->b->reading, path, m->file, w->tar.data + w->tar.len, err);
 }
 
-/* A file behind w->tar.len gives way to its stored form, if it is a JPEG and has one. */
+/* The stored form of the file behind w->tar.len, if it is a JPEG and has one, to w->stored. */
 static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, spk_error *err)
 {
     const spk_pack_options *o = w->run->b->plan->o;
-    uint8_t *data = w->tar.data + w->tar.len;
+    const uint8_t *data = w->tar.data + w->tar.len;
     char room[SPK_FIELD_MAX + 1];
     spk_transcode_result result = SPK_TRANSCODE_OTHER;
     if (!w->transcoder || !w->run->b->plan->image[m->field] || m->size == 0 ||
@@ -68,11 +66,29 @@ static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_st
     SPK_TRY(spk_transcode(w->transcoder, data, (size_t)m->size, o->max_pixels, &w->stored, &result, err));
     w->sample.jpeg[result]++;
     form->fast = result == SPK_TRANSCODED;
-    if (form->fast) {
-        memcpy(data, w->stored.data, w->stored.len); /* it is smaller */
+    if (form->fast)
         form->size = w->stored.len;
-    }
     return SPK_OK;
+}
+
+/* A file in the form in which it is stored behind w->tar.len. What was transcoded is sound: it has been decoded. */
+static spk_status put_file(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, bool *bad,
+                           spk_error *err)
+{
+    SPK_TRY(read_file(w, m, err));
+    SPK_TRY(transcode(w, m, form, err));
+    SPK_TRY(check_image(w, m, !form->fast && w->run->b->plan->o->check == SPK_CHECK_DECODE, bad, err));
+    if (form->fast)
+        memcpy(w->tar.data + w->tar.len, w->stored.data, w->stored.len); /* it is smaller */
+    w->tar.len += (size_t)form->size;
+    return SPK_OK;
+}
+
+/* Of a sample that is stored in another way. */
+static spk_status check_file(spk_worker *w, const spk_pack_plan_member *m, bool *bad, spk_error *err)
+{
+    SPK_TRY(read_file(w, m, err));
+    return check_image(w, m, w->run->b->plan->o->check == SPK_CHECK_DECODE, bad, err);
 }
 
 static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan_member *m, bool *bad, spk_error *err)
@@ -83,9 +99,7 @@ static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan
     size_t header = w->tar.len;
     w->tar.len += SPK_TAR_BLOCK;
     if (m->file) {
-        SPK_TRY(read_file(w, m, bad, err));
-        SPK_TRY(transcode(w, m, &form, err));
-        w->tar.len += (size_t)form.size;
+        SPK_TRY(put_file(w, m, &form, bad, err));
     } else {
         SPK_TRY(spk_buf_append(&w->tar, m->text, (size_t)m->size, err));
     }
@@ -140,7 +154,7 @@ spk_status spk_sample_read(spk_worker *w, uint32_t sample, bool all, bool *store
         if (all)
             SPK_TRY(put_member(w, key, &m, &bad, err));
         else if (w->checker && m.file && plan->image[m.field])
-            SPK_TRY(read_file(w, &m, &bad, err));
+            SPK_TRY(check_file(w, &m, &bad, err));
         skip = skip || bad;
     }
     *stored = !skip;
