@@ -17,15 +17,17 @@
 
 typedef struct part {
     size_t begin, end;
+    size_t before, next; /* neighbours; PARTS_MAX: none */
     uint32_t counts[256];
     int64_t cost; /* in 1/16 bytes */
-    int64_t gain; /* of joining it with the next one */
+    int64_t gain; /* of joining it with the next one; 0 without */
 } part;
 
 struct spk_coef_packer {
     ZSTD_CCtx *in;
     ZSTD_DCtx *out;
-    uint32_t logs[LOGS]; /* log2(i) in 1/4096 */
+    uint32_t logs[LOGS];  /* log2(i) in 1/4096 */
+    uint32_t times[LOGS]; /* i * log2(i) */
     part parts[PARTS_MAX];
 };
 
@@ -47,8 +49,10 @@ spk_status spk_coef_packer_new(spk_coef_packer **out, spk_error *err)
     spk_coef_packer *p = calloc(1, sizeof *p);
     if (!p)
         return spk_error_nomem(err, sizeof *p);
-    for (uint32_t i = 1; i < LOGS; i++)
+    for (uint32_t i = 1; i < LOGS; i++) {
         p->logs[i] = log2_of(i);
+        p->times[i] = i * p->logs[i];
+    }
     *out = p;
     return SPK_OK;
 }
@@ -62,78 +66,105 @@ void spk_coef_packer_free(spk_coef_packer *p)
     free(p);
 }
 
-static uint64_t log_of(const spk_coef_packer *p, uint32_t v)
+/* v * log2(v) in 1/4096. */
+static inline uint64_t weigh(const spk_coef_packer *p, uint32_t v)
 {
-    uint32_t shift = v < LOGS ? 0 : 20 - (uint32_t)__builtin_clz(v);
-    return p->logs[v >> shift] + (shift << 12);
+    if (__builtin_expect(v < LOGS, 1))
+        return p->times[v];
+    uint32_t shift = 20 - (uint32_t)__builtin_clz(v);
+    return (uint64_t)v * (p->logs[v >> shift] + (shift << 12));
 }
 
-uint64_t spk_coef_entropy(const spk_coef_packer *p, const uint32_t counts[256])
+uint64_t spk_coef_entropy(const spk_coef_packer *p, const uint32_t *counts, uint32_t n)
 {
-    uint64_t all = 0, sum = 0;
-    for (size_t i = 0; i < 256; i++)
+    uint64_t sum = 0;
+    uint32_t all = 0;
+    for (size_t i = 0; i < n; i++) {
         all += counts[i];
-    for (size_t i = 0; i < 256; i++)
-        sum += counts[i] > 0 ? counts[i] * log_of(p, counts[i]) : 0;
-    return all > 0 ? all * log_of(p, (uint32_t)all) - sum : 0;
+        sum += weigh(p, counts[i]);
+    }
+    return weigh(p, all) - sum;
 }
 
-/* Bytes of a block, in sixteenths: its symbols, at least a bit each, and the code; or as they are. */
-static int64_t block_cost(const spk_coef_packer *p, const uint32_t counts[256])
+/* Bytes of a block, in sixteenths: its symbols, at least a bit each, and the code; or as they are. The symbols are
+ * those of a and, unless it is NULL, of b. */
+static int64_t block_cost(const spk_coef_packer *p, const part *a, const part *b)
 {
-    uint64_t all = 0;
+    static const uint32_t none[256] = {0};
+    const uint32_t *others = b ? b->counts : none;
+    uint64_t sum = 0, all = a->end - a->begin + (b ? b->end - b->begin : 0);
     int64_t kinds = 0;
     for (size_t i = 0; i < 256; i++) {
-        all += counts[i];
-        kinds += counts[i] > 0;
+        uint32_t n = a->counts[i] + others[i];
+        sum += weigh(p, n);
+        kinds += n > 0;
     }
     if (kinds <= 1)
         return 4 * 16;
-    int64_t coded = (int64_t)(spk_coef_entropy(p, counts) / 2048 * 253 / 250), least = (int64_t)all * 2;
+    int64_t coded = (int64_t)((weigh(p, (uint32_t)all) - sum) / 2048 * 253 / 250), least = (int64_t)all * 2;
     coded = (coded > least ? coded : least) + 20 * 16 + kinds * 10;
     int64_t plain = ((int64_t)all + 3) * 16;
     return coded < plain ? coded : plain;
 }
 
-static void set_gain(const spk_coef_packer *p, part *a, const part *b)
+/* Equal bytes often follow each other, and to count one up twice in a row takes long: hence four tables. */
+static void count(const uint8_t *data, size_t n, uint32_t counts[256])
 {
-    uint32_t sum[256];
-    for (size_t i = 0; i < 256; i++)
-        sum[i] = a->counts[i] + b->counts[i];
-    a->gain = a->cost + b->cost + BLOCK_COST * 16 - block_cost(p, sum);
+    uint32_t parts[4][256];
+    size_t i = 0;
+    memset(parts, 0, sizeof parts);
+    for (; i + 4 <= n; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            parts[k][data[i + k]]++;
+    for (; i < n; i++)
+        parts[0][data[i]]++;
+    for (i = 0; i < 256; i++)
+        counts[i] = parts[0][i] + parts[1][i] + parts[2][i] + parts[3][i];
 }
 
-static size_t cut(spk_coef_packer *p, const uint8_t *data, const size_t *borders, size_t n)
+static void set_gain(spk_coef_packer *p, part *a)
+{
+    const part *b = a->next < PARTS_MAX ? &p->parts[a->next] : NULL;
+    a->gain = b ? a->cost + b->cost + BLOCK_COST * 16 - block_cost(p, a, b) : 0;
+}
+
+/* A part and the next one become one. */
+static void join(spk_coef_packer *p, size_t k)
+{
+    part *a = &p->parts[k], *b = &p->parts[a->next];
+    for (size_t i = 0; i < 256; i++)
+        a->counts[i] += b->counts[i];
+    a->end = b->end;
+    a->next = b->next;
+    if (a->next < PARTS_MAX)
+        p->parts[a->next].before = k;
+    a->cost = block_cost(p, a, NULL);
+    set_gain(p, a);
+    if (a->before < PARTS_MAX)
+        set_gain(p, &p->parts[a->before]);
+}
+
+/* Parts 0, its next, and so on are what the blocks will hold. */
+static void cut(spk_coef_packer *p, const uint8_t *data, const size_t *borders, size_t n)
 {
     part *parts = p->parts;
-    memset(parts, 0, n * sizeof *parts);
     for (size_t k = 0; k < n; k++) {
         parts[k].begin = k == 0 ? 0 : borders[k - 1];
         parts[k].end = borders[k];
-        for (size_t i = parts[k].begin; i < parts[k].end; i++)
-            parts[k].counts[data[i]]++;
-        parts[k].cost = block_cost(p, parts[k].counts);
+        parts[k].before = k == 0 ? PARTS_MAX : k - 1;
+        parts[k].next = k + 1 == n ? PARTS_MAX : k + 1;
+        count(data + parts[k].begin, parts[k].end - parts[k].begin, parts[k].counts);
+        parts[k].cost = block_cost(p, &parts[k], NULL);
     }
-    for (size_t k = 0; k + 1 < n; k++)
-        set_gain(p, &parts[k], &parts[k + 1]);
+    for (size_t k = 0; k < n; k++)
+        set_gain(p, &parts[k]);
     for (;;) {
-        size_t best = n;
-        for (size_t k = 0; k + 1 < n; k++)
-            if (parts[k].gain > 0 && (best == n || parts[k].gain > parts[best].gain))
-                best = k;
-        if (best == n)
-            return n;
-        part *a = &parts[best];
-        for (size_t i = 0; i < 256; i++)
-            a->counts[i] += a[1].counts[i];
-        a->end = a[1].end;
-        a->cost = block_cost(p, a->counts);
-        memmove(a + 1, a + 2, (n - best - 2) * sizeof *a);
-        n--;
-        if (best + 1 < n)
-            set_gain(p, a, a + 1);
-        if (best > 0)
-            set_gain(p, a - 1, a);
+        size_t best = 0;
+        for (size_t k = 0; k < PARTS_MAX; k = parts[k].next)
+            best = parts[k].gain > parts[best].gain ? k : best;
+        if (parts[best].gain <= 0)
+            return;
+        join(p, best);
     }
 }
 
@@ -163,13 +194,14 @@ spk_status spk_coef_pack(spk_coef_packer *p, const uint8_t *data, const size_t *
     if (n > PARTS_MAX)
         return spk_error_set(err, SPK_E_INVALID, "%zu parts", n);
     size_t content = borders[n - 1];
-    n = cut(p, data, borders, n);
+    cut(p, data, borders, n);
     SPK_TRY(set_up(p, content, err));
     SPK_TRY(spk_buf_reserve(out, ZSTD_compressBound(content) + 16 * n + 64, err));
     ZSTD_outBuffer to = {out->data + out->len, out->cap - out->len, 0};
-    for (size_t k = 0; k < n; k++) {
+    for (size_t k = 0; k < PARTS_MAX; k = p->parts[k].next) {
         ZSTD_inBuffer from = {data + p->parts[k].begin, p->parts[k].end - p->parts[k].begin, 0};
-        size_t left = ZSTD_compressStream2(p->in, &to, &from, k + 1 == n ? ZSTD_e_end : ZSTD_e_flush);
+        ZSTD_EndDirective how = p->parts[k].next == PARTS_MAX ? ZSTD_e_end : ZSTD_e_flush;
+        size_t left = ZSTD_compressStream2(p->in, &to, &from, how);
         if (left != 0)
             return spk_error_set(err, SPK_E_INVALID, "zstd: %s",
                                  ZSTD_isError(left) ? ZSTD_getErrorName(left) : "more bytes than its bound");

@@ -8,8 +8,8 @@ typedef struct spk_coef_packer spk_coef_packer;
 SPK_CHECK spk_status spk_coef_packer_new(spk_coef_packer **out, spk_error *err);
 void spk_coef_packer_free(spk_coef_packer *p);
 
-/* Sum of count * log2(all / count), in 1/4096 bits. */
-uint64_t spk_coef_entropy(const spk_coef_packer *p, const uint32_t counts[256]);
+/* Sum of count * log2(all / count) over n counts, in 1/4096 bits. */
+uint64_t spk_coef_entropy(const spk_coef_packer *p, const uint32_t *counts, uint32_t n);
 
 /* Appends the frame of data[0 .. borders[n - 1]]. What lies before borders[0] is a part, and so is what lies between
  * two; neighbours go into the same block where that is cheaper. */
