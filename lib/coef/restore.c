@@ -3,18 +3,20 @@
 
 #include "base/error.h"
 #include "coef/blob.h"
+#include "coef/block.h"
 
 /* Longest entropy-coded block: 64 codes of 16 bits with 16 bits behind each, all stuffed. */
 #define BLOCK_BYTES_MAX 512u
 
+/* By symbol. Room for the number behind it is there: the code is shifted left by the number's size. */
 typedef struct codes {
-    uint16_t code[256];
-    uint8_t size[256]; /* 0: none */
+    uint32_t code[256];
+    uint8_t bits[256]; /* of code and number together; 0: no code */
 } codes;
 
 typedef struct bit_writer {
     uint8_t *p;
-    uint64_t bits; /* the lower n */
+    uint64_t bits; /* the lower n; n < 64 */
     uint32_t n;
 } bit_writer;
 
@@ -24,30 +26,50 @@ static bool make_codes(codes *k, const spk_coef_huffman *h)
     memset(k, 0, sizeof *k);
     for (uint32_t length = 1; length <= 16; length++, code <<= 1)
         for (uint32_t i = 0; i < h->bits[length]; i++, code++, n++) {
-            if (code >= 1u << length || k->size[h->values[n]] != 0)
+            uint32_t symbol = h->values[n], size = symbol & 15;
+            if (code >= 1u << length || k->bits[symbol] != 0)
                 return false;
-            k->code[h->values[n]] = (uint16_t)code;
-            k->size[h->values[n]] = (uint8_t)length;
+            k->code[symbol] = code << size;
+            k->bits[symbol] = (uint8_t)(length + size);
         }
     return true;
 }
 
-static void put_byte(bit_writer *b, uint8_t byte)
+/* The upper bytes first; FF is followed by 00. */
+static void put_bytes(bit_writer *b, uint64_t bits, uint32_t bytes)
 {
-    *b->p++ = byte;
-    if (byte == 0xFF)
-        *b->p++ = 0;
+    for (uint32_t i = bytes; i-- > 0;) {
+        uint8_t byte = (uint8_t)(bits >> (8 * i));
+        *b->p++ = byte;
+        if (byte == 0xFF)
+            *b->p++ = 0;
+    }
+}
+
+static void put_word(bit_writer *b, uint64_t bits)
+{
+    bool maybe_ff = (bits & ~(bits + 0x0101010101010101) & 0x8080808080808080) != 0;
+    if (maybe_ff) {
+        put_bytes(b, bits, 8);
+        return;
+    }
+    for (uint32_t i = 0; i < 8; i++)
+        b->p[i] = (uint8_t)(bits >> (56 - 8 * i));
+    b->p += 8;
 }
 
 /* At most 32 bits. */
-static void put_bits(bit_writer *b, uint32_t bits, uint32_t n)
+static inline void put_bits(bit_writer *b, uint32_t bits, uint32_t n)
 {
-    b->bits = b->bits << n | bits;
-    b->n += n;
-    while (b->n >= 8) {
-        b->n -= 8;
-        put_byte(b, (uint8_t)(b->bits >> b->n));
+    uint32_t sum = b->n + n;
+    if (sum < 64) {
+        b->bits = b->bits << n | bits;
+        b->n = sum;
+        return;
     }
+    b->n = sum - 64;
+    put_word(b, b->bits << (n - b->n) | (uint64_t)bits >> b->n);
+    b->bits = bits; /* what is above the lower n is shifted out */
 }
 
 /* Fills the last byte. */
@@ -55,48 +77,52 @@ static void end_bits(bit_writer *b, uint8_t padding)
 {
     uint32_t left = (8 - b->n % 8) % 8;
     put_bits(b, padding ? (1u << left) - 1 : 0, left);
+    put_bytes(b, b->bits, b->n / 8);
+    b->n = 0;
 }
 
 /* A code and the number behind it; false if there is no code. */
-static bool put_number(bit_writer *b, const codes *k, uint32_t run, int32_t v)
+static inline bool put_number(bit_writer *b, const codes *k, uint32_t run, int32_t v)
 {
     uint32_t size = v == 0 ? 0 : 32 - (uint32_t)__builtin_clz((uint32_t)(v < 0 ? -v : v));
     uint32_t symbol = run << 4 | size;
-    if (size > 15 || k->size[symbol] == 0)
+    if (size > 15 || k->bits[symbol] == 0)
         return false;
-    uint32_t bits = (uint32_t)(v < 0 ? v - 1 : v) & ((1u << size) - 1);
-    put_bits(b, (uint32_t)k->code[symbol] << size | bits, k->size[symbol] + size);
+    uint32_t number = (uint32_t)(v < 0 ? v - 1 : v) & ((1u << size) - 1);
+    put_bits(b, k->code[symbol] | number, k->bits[symbol]);
     return true;
 }
 
-/* Of the coefficients by rows, which are not zero, in zigzag order. */
-static uint64_t places_of(const int16_t *block)
+static inline bool put_symbol(bit_writer *b, const codes *k, uint32_t symbol)
 {
-    uint64_t places = 0;
-    for (uint32_t i = 0; i < 64; i++)
-        places |= (uint64_t)(block[spk_coef_zigzag[i]] != 0) << i;
-    return places;
+    if (k->bits[symbol] == 0)
+        return false;
+    put_bits(b, k->code[symbol], k->bits[symbol]);
+    return true;
 }
 
-static bool put_block(bit_writer *b, const codes *dc, const codes *ac, const int16_t *block, int32_t *last_dc)
+static bool put_block(bit_writer *to, const codes *dc, const codes *ac, const int16_t *block, int32_t *last_dc)
 {
-    int32_t d = block[0] - *last_dc;
-    uint64_t left = places_of(block) & ~(uint64_t)1;
+    int16_t zigzag[64];
+    bit_writer b = *to;
+    uint64_t left = spk_coef_to_zigzag(zigzag, block) & ~(uint64_t)1;
     uint32_t at = 0;
-    bool good = put_number(b, dc, 0, d);
+    if (!put_number(&b, dc, 0, block[0] - *last_dc))
+        return false;
     *last_dc = block[0];
-    while (left != 0 && good) {
+    for (; left != 0; left &= left - 1) {
         uint32_t next = (uint32_t)__builtin_ctzll(left), run = next - at - 1;
-        for (; run > 15 && good; run -= 16)
-            if ((good = ac->size[0xF0] > 0))
-                put_bits(b, ac->code[0xF0], ac->size[0xF0]);
-        good = good && put_number(b, ac, run, block[spk_coef_zigzag[next]]);
+        for (; run > 15; run -= 16)
+            if (!put_symbol(&b, ac, 0xF0))
+                return false;
+        if (!put_number(&b, ac, run, zigzag[next]))
+            return false;
         at = next;
-        left &= left - 1;
     }
-    if (at < 63 && good && (good = ac->size[0] > 0))
-        put_bits(b, ac->code[0], ac->size[0]);
-    return good;
+    if (at < 63 && !put_symbol(&b, ac, 0))
+        return false;
+    *to = b;
+    return true;
 }
 
 typedef struct restoring {
