@@ -1,6 +1,7 @@
 /* The levels of a list: which way is the cheapest, and their streams. Costs are integers (write.c). */
 #include "coef/levels.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "coef/block.h"
@@ -17,9 +18,28 @@ typedef struct histogram {
     int32_t least, most; /* nothing is counted outside of them */
 } histogram;
 
+void spk_coef_levels_free(spk_coef_levels *l)
+{
+    free(l->v);
+    free(l->beyond);
+}
+
 spk_status spk_coef_levels_reserve(spk_coef_levels *l, size_t more, spk_error *err)
 {
     return spk_grow(&l->v, &l->cap, l->n + more + GROUP, sizeof *l->v, err);
+}
+
+/* Without zero in the middle. */
+static inline int16_t folded(int16_t level)
+{
+    return (int16_t)(level - (level > 0));
+}
+
+/* Whether a way holds a folded level. */
+static inline bool fits(int16_t u, uint32_t way)
+{
+    int16_t q = (int16_t)(u >> (way == SPK_COEF_BYTES ? 0 : way)), most = way == SPK_COEF_BYTES ? 127 : 7;
+    return (q >= -most) & (q <= most) & (u <= 126);
 }
 
 /* Equal levels often follow each other, and to count one up twice in a row takes long: hence four tables. */
@@ -29,7 +49,7 @@ static void count(const spk_coef_levels *l, histogram *h)
     memset(parts, 0, sizeof parts);
     *h = (histogram){.n = (uint32_t)l->n, .least = HALF, .most = -HALF};
     for (size_t i = 0; i < l->n; i++) {
-        uint32_t at = (uint32_t)(spk_coef_folded(l->v[i]) + HALF);
+        uint32_t at = (uint32_t)(folded(l->v[i]) + HALF);
         if (at < FOLDED)
             parts[i % 4][at]++;
         else
@@ -50,7 +70,7 @@ static uint64_t cost_of(const spk_coef_packer *p, const histogram *h, uint32_t w
     uint32_t symbols[256] = {0}, lows = way == SPK_COEF_BYTES ? 0 : way;
     uint64_t n = h->n, out = h->beyond;
     for (int32_t u = h->least; u <= h->most; u++) {
-        if (spk_coef_fits(u, way))
+        if (fits((int16_t)u, way))
             symbols[way == SPK_COEF_BYTES ? u + 128 : (u >> lows) + 8] += h->of[u + HALF];
         else
             out += h->of[u + HALF];
@@ -86,22 +106,35 @@ void spk_coef_levels_choose(spk_coef_levels *l, const spk_coef_packer *p)
 static void put_bytes(const int16_t *v, uint8_t *out)
 {
     for (uint32_t i = 0; i < GROUP; i++)
-        out[i] = (uint8_t)(v[i] >= -127 && v[i] <= 127 ? v[i] : SPK_COEF_ESCAPE);
+        out[i] = (uint8_t)(fits(folded(v[i]), SPK_COEF_BYTES) ? v[i] : SPK_COEF_ESCAPE);
 }
 
-/* `way` is what it is for all of a list: the compiler makes a loop for each. */
-static inline void put_nibbles(const int16_t *v, uint32_t way, uint8_t *out, uint8_t *low)
+static void put_nibbles(const int16_t *v, uint32_t way, uint8_t *out, uint8_t *low)
 {
     uint8_t high[GROUP], rest[GROUP];
     for (uint32_t i = 0; i < GROUP; i++) {
-        int16_t u = (int16_t)(v[i] - (v[i] > 0)), q = (int16_t)(u >> way);
-        bool in = (q >= -7) & (q <= 7) & (u <= 126);
-        high[i] = (uint8_t)(in ? q & 15 : 8);
+        int16_t u = folded(v[i]);
+        bool in = fits(u, way);
+        high[i] = (uint8_t)(in ? u >> way & 15 : 8);
         rest[i] = (uint8_t)(in ? u & ((1 << way) - 1) : 0);
     }
     spk_le32_store(out, (uint32_t)spk_coef_close_up(spk_le64_load(high), 4));
     if (way > 0)
         spk_le64_store(low, spk_coef_close_up(spk_le64_load(rest), way));
+}
+
+static spk_status find_escapes(spk_coef_levels *l, spk_error *err)
+{
+    size_t found = 0;
+    SPK_TRY(spk_grow(&l->beyond, &l->cap_beyond, l->escapes, sizeof *l->beyond, err));
+    for (size_t at = 0; at < l->n && found < l->escapes; at += GROUP) {
+        uint8_t out[GROUP];
+        for (uint32_t i = 0; i < GROUP; i++)
+            out[i] = !fits(folded(l->v[at + i]), l->way);
+        for (uint64_t left = spk_le64_load(out); left != 0; left &= left - 1)
+            l->beyond[found++] = (uint32_t)at + (uint32_t)__builtin_ctzll(left) / 8;
+    }
+    return SPK_OK;
 }
 
 spk_status spk_coef_levels_put(spk_coef_levels *l, spk_buf *levels, spk_buf *low, spk_error *err)
@@ -117,11 +150,11 @@ spk_status spk_coef_levels_put(spk_coef_levels *l, spk_buf *levels, spk_buf *low
         for (size_t i = 0; i < groups; i++)
             put_bytes(l->v + i * GROUP, to + i * GROUP);
         levels->len += l->n;
-        return SPK_OK;
+    } else {
+        for (size_t i = 0; i < groups; i++)
+            put_nibbles(l->v + i * GROUP, l->way, to + 4 * i, rest + l->way * i);
+        levels->len += (l->n + 1) / 2;
+        low->len += groups * l->way;
     }
-    for (size_t i = 0; i < groups; i++)
-        put_nibbles(l->v + i * GROUP, l->way, to + 4 * i, rest + l->way * i);
-    levels->len += (l->n + 1) / 2;
-    low->len += groups * l->way;
-    return SPK_OK;
+    return l->escapes > 0 ? find_escapes(l, err) : SPK_OK;
 }

@@ -8,11 +8,11 @@
 /* Longest entropy-coded block: 64 codes of 16 bits with 16 bits behind each, all stuffed. */
 #define BLOCK_BYTES_MAX 512u
 
-/* By symbol. Room for the number behind it is there: the code is shifted left by the number's size. */
-typedef struct codes {
-    uint32_t code[256];
-    uint8_t bits[256]; /* of code and number together; 0: no code */
-} codes;
+/* The code of a symbol, with room below it for the number that follows. */
+typedef struct code {
+    uint32_t code;
+    uint32_t bits; /* of code and number together; 0: no code */
+} code;
 
 typedef struct bit_writer {
     uint8_t *p;
@@ -20,42 +20,40 @@ typedef struct bit_writer {
     uint32_t n;
 } bit_writer;
 
-static bool make_codes(codes *k, const spk_coef_huffman *h)
+static bool make_codes(code codes[256], const spk_coef_huffman *h)
 {
-    uint32_t code = 0, n = 0;
-    memset(k, 0, sizeof *k);
-    for (uint32_t length = 1; length <= 16; length++, code <<= 1)
-        for (uint32_t i = 0; i < h->bits[length]; i++, code++, n++) {
+    uint32_t next = 0, n = 0;
+    memset(codes, 0, 256 * sizeof *codes);
+    for (uint32_t length = 1; length <= 16; length++, next <<= 1)
+        for (uint32_t i = 0; i < h->bits[length]; i++, next++, n++) {
             uint32_t symbol = h->values[n], size = symbol & 15;
-            if (code >= 1u << length || k->bits[symbol] != 0)
+            if (next >= 1u << length || codes[symbol].bits != 0)
                 return false;
-            k->code[symbol] = code << size;
-            k->bits[symbol] = (uint8_t)(length + size);
+            codes[symbol] = (code){next << size, length + size};
         }
     return true;
 }
 
 /* The upper bytes first; FF is followed by 00. */
-static void put_bytes(bit_writer *b, uint64_t bits, uint32_t bytes)
+static uint8_t *put_bytes(uint8_t *p, uint64_t bits, uint32_t bytes)
 {
     for (uint32_t i = bytes; i-- > 0;) {
         uint8_t byte = (uint8_t)(bits >> (8 * i));
-        *b->p++ = byte;
+        *p++ = byte;
         if (byte == 0xFF)
-            *b->p++ = 0;
+            *p++ = 0;
     }
+    return p;
 }
 
-static void put_word(bit_writer *b, uint64_t bits)
+static inline uint8_t *put_word(uint8_t *p, uint64_t bits)
 {
     bool maybe_ff = (bits & ~(bits + 0x0101010101010101) & 0x8080808080808080) != 0;
-    if (maybe_ff) {
-        put_bytes(b, bits, 8);
-        return;
-    }
+    if (maybe_ff)
+        return put_bytes(p, bits, 8);
     for (uint32_t i = 0; i < 8; i++)
-        b->p[i] = (uint8_t)(bits >> (56 - 8 * i));
-    b->p += 8;
+        p[i] = (uint8_t)(bits >> (56 - 8 * i));
+    return p + 8;
 }
 
 /* At most 32 bits. */
@@ -68,7 +66,7 @@ static inline void put_bits(bit_writer *b, uint32_t bits, uint32_t n)
         return;
     }
     b->n = sum - 64;
-    put_word(b, b->bits << (n - b->n) | (uint64_t)bits >> b->n);
+    b->p = put_word(b->p, b->bits << (n - b->n) | (uint64_t)bits >> b->n);
     b->bits = bits; /* what is above the lower n is shifted out */
 }
 
@@ -77,31 +75,31 @@ static void end_bits(bit_writer *b, uint8_t padding)
 {
     uint32_t left = (8 - b->n % 8) % 8;
     put_bits(b, padding ? (1u << left) - 1 : 0, left);
-    put_bytes(b, b->bits, b->n / 8);
+    b->p = put_bytes(b->p, b->bits, b->n / 8);
     b->n = 0;
 }
 
-/* A code and the number behind it; false if there is no code. */
-static inline bool put_number(bit_writer *b, const codes *k, uint32_t run, int32_t v)
+/* A code and the number behind it; false if there is no code. No branch but that: signs are a coin's toss. */
+static inline bool put_number(bit_writer *b, const code codes[256], uint32_t run, int32_t v)
 {
-    uint32_t size = v == 0 ? 0 : 32 - (uint32_t)__builtin_clz((uint32_t)(v < 0 ? -v : v));
-    uint32_t symbol = run << 4 | size;
-    if (size > 15 || k->bits[symbol] == 0)
+    int32_t sign = -(v < 0);
+    uint32_t size = 31 - (uint32_t)__builtin_clz((uint32_t)((v ^ sign) - sign) << 1 | 1);
+    const code *k = &codes[(run << 4 | size) & 255];
+    if (size > 15 || k->bits == 0)
         return false;
-    uint32_t number = (uint32_t)(v < 0 ? v - 1 : v) & ((1u << size) - 1);
-    put_bits(b, k->code[symbol] | number, k->bits[symbol]);
+    put_bits(b, k->code | ((uint32_t)(v + sign) & ((1u << size) - 1)), k->bits);
     return true;
 }
 
-static inline bool put_symbol(bit_writer *b, const codes *k, uint32_t symbol)
+static inline bool put_symbol(bit_writer *b, const code *k)
 {
-    if (k->bits[symbol] == 0)
+    if (k->bits == 0)
         return false;
-    put_bits(b, k->code[symbol], k->bits[symbol]);
+    put_bits(b, k->code, k->bits);
     return true;
 }
 
-static bool put_block(bit_writer *to, const codes *dc, const codes *ac, const int16_t *block, int32_t *last_dc)
+static bool put_block(bit_writer *to, const code dc[256], const code ac[256], const int16_t *block, int32_t *last_dc)
 {
     int16_t zigzag[64];
     bit_writer b = *to;
@@ -113,13 +111,13 @@ static bool put_block(bit_writer *to, const codes *dc, const codes *ac, const in
     for (; left != 0; left &= left - 1) {
         uint32_t next = (uint32_t)__builtin_ctzll(left), run = next - at - 1;
         for (; run > 15; run -= 16)
-            if (!put_symbol(&b, ac, 0xF0))
+            if (!put_symbol(&b, &ac[0xF0]))
                 return false;
         if (!put_number(&b, ac, run, zigzag[next]))
             return false;
         at = next;
     }
-    if (at < 63 && !put_symbol(&b, ac, 0))
+    if (at < 63 && !put_symbol(&b, &ac[0]))
         return false;
     *to = b;
     return true;
@@ -127,7 +125,7 @@ static bool put_block(bit_writer *to, const codes *dc, const codes *ac, const in
 
 typedef struct restoring {
     spk_coef_reader *r;
-    codes dc[3], ac[3];
+    code dc[3][256], ac[3][256];
     int32_t last_dc[3];
     size_t begin[3]; /* of each component in a row of MCUs, in blocks */
     uint32_t to_go, next_restart;
@@ -154,7 +152,7 @@ static bool put_mcu(restoring *s, uint32_t x)
         const spk_coef_component *k = &h->component[c];
         for (uint32_t i = 0; i < k->h * k->v; i++) {
             size_t at = s->begin[c] + (size_t)(i / k->h) * h->mcus_x * k->h + (size_t)x * k->h + i % k->h;
-            if (!put_block(&s->out, &s->dc[c], &s->ac[c], s->r->coef + 64 * at, &s->last_dc[c]))
+            if (!put_block(&s->out, s->dc[c], s->ac[c], s->r->coef + 64 * at, &s->last_dc[c]))
                 return false;
         }
     }
@@ -207,7 +205,7 @@ spk_status spk_coef_restore(spk_coef_reader *r, spk_buf *out, spk_error *err)
     size_t blocks = 0;
     for (uint32_t c = 0; c < h->components; c++) {
         const spk_coef_component *k = &h->component[c];
-        if (!make_codes(&s.dc[c], &h->dc[k->dc]) || !make_codes(&s.ac[c], &h->ac[k->ac]))
+        if (!make_codes(s.dc[c], &h->dc[k->dc]) || !make_codes(s.ac[c], &h->ac[k->ac]))
             return spk_error_set(err, SPK_E_FORMAT, "Huffman codes that cannot be");
         s.begin[c] = blocks;
         blocks += (size_t)h->mcus_x * k->h * k->v;

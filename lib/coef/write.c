@@ -25,6 +25,7 @@ typedef struct kind {
 struct spk_coef_writer {
     kind kinds[2];
     spk_buf content, classes;
+    uint8_t ones[256]; /* bits in a mask */
     spk_coef_packer *packer;
 };
 
@@ -33,6 +34,8 @@ spk_status spk_coef_writer_new(spk_coef_writer **out, spk_error *err)
     spk_coef_writer *w = calloc(1, sizeof *w);
     if (!w)
         return spk_error_nomem(err, sizeof *w);
+    for (uint32_t i = 1; i < 256; i++)
+        w->ones[i] = (uint8_t)(w->ones[i / 2] + i % 2);
     spk_status status = spk_coef_packer_new(&w->packer, err);
     if (status < 0) {
         spk_coef_writer_free(w);
@@ -50,7 +53,7 @@ void spk_coef_writer_free(spk_coef_writer *w)
         for (size_t s = 0; s < SPK_COEF_STREAMS; s++)
             spk_buf_free(&w->kinds[k].streams[s]);
         for (size_t list = 0; list < SPK_COEF_LISTS; list++)
-            free(w->kinds[k].lists[list].v);
+            spk_coef_levels_free(&w->kinds[k].lists[list]);
     }
     spk_buf_free(&w->content);
     spk_buf_free(&w->classes);
@@ -164,36 +167,31 @@ static spk_status put_blocks(spk_coef_writer *w, const spk_coef_header *h, const
 
 /* ---- levels ---- */
 
-/* How many of the levels in a list are of block b of its class. */
-static uint32_t levels_of(const kind *k, uint32_t cls, uint32_t band, size_t b)
-{
-    uint32_t n = 0;
-    for (uint32_t g = 0; g < 2 * cls; g++)
-        if (spk_coef_band(g) == band)
-            n += (uint32_t)__builtin_popcount(k->streams[spk_coef_mask(cls) + g].data[b]);
-    return n;
-}
+/* Escapes of a list that are not in the stream yet. */
+typedef struct list_escapes {
+    const spk_coef_levels *l;
+    size_t done, levels; /* escapes in the stream; levels of the list in the blocks so far */
+} list_escapes;
 
 /* Levels of a class that do not fit into their ways, block by block. */
-static spk_status put_escapes(kind *k, uint32_t cls, spk_error *err)
+static spk_status put_escapes(spk_coef_writer *w, kind *k, uint32_t cls, spk_error *err)
 {
-    const int16_t *at[SPK_COEF_BANDS] = {NULL};
-    size_t blocks = k->streams[spk_coef_mask(cls)].len, left = 0;
+    list_escapes of[SPK_COEF_BANDS] = {{0}};
+    const spk_buf *masks = &k->streams[spk_coef_mask(cls)];
+    size_t left = 0;
     for (uint32_t band = 0; band < spk_coef_bands(cls); band++) {
-        at[band] = k->lists[spk_coef_list(band, cls)].v;
-        left += k->lists[spk_coef_list(band, cls)].escapes;
+        of[band].l = &k->lists[spk_coef_list(band, cls)];
+        left += of[band].l->escapes;
     }
-    for (size_t b = 0; b < blocks && left > 0; b++)
+    for (size_t b = 0; b < masks->len && left > 0; b++) {
+        for (uint32_t g = 0; g < 2 * cls; g++)
+            of[spk_coef_band(g)].levels += w->ones[masks[g].data[b]];
         for (uint32_t band = 0; band < spk_coef_bands(cls); band++) {
-            const spk_coef_levels *l = &k->lists[spk_coef_list(band, cls)];
-            if (l->escapes == 0)
-                continue;
-            for (uint32_t n = levels_of(k, cls, band, b); n > 0; n--, at[band]++)
-                if (!spk_coef_fits(spk_coef_folded(*at[band]), l->way)) {
-                    SPK_TRY(put_escape(k, SPK_COEF_AC_ESCAPE + cls - 1, *at[band], err));
-                    left--;
-                }
+            list_escapes *e = &of[band];
+            for (; e->done < e->l->escapes && e->l->beyond[e->done] < e->levels; e->done++, left--)
+                SPK_TRY(put_escape(k, SPK_COEF_AC_ESCAPE + cls - 1, e->l->v[e->l->beyond[e->done]], err));
         }
+    }
     return SPK_OK;
 }
 
@@ -205,7 +203,7 @@ static spk_status put_levels(spk_coef_writer *w, kind *k, spk_error *err)
         SPK_TRY(spk_coef_levels_put(l, &k->streams[SPK_COEF_LEVEL + list], &k->streams[SPK_COEF_LOW + list], err));
     }
     for (uint32_t cls = 1; cls < SPK_COEF_CLASSES; cls++)
-        SPK_TRY(put_escapes(k, cls, err));
+        SPK_TRY(put_escapes(w, k, cls, err));
     return SPK_OK;
 }
 
