@@ -49,7 +49,7 @@ SPK_CHECK spk_status spk_coef_restore(spk_coef_reader *r, spk_buf *out, spk_erro
 typedef struct spk_coef_run {
     uint32_t cls;
     uint32_t n; /* 1 to SPK_COEF_RUN */
-    const uint32_t *blocks;
+    const uint16_t *blocks;
     /* Two blocks side by side, 16 numbers a row: spk_coef_at says where a block begins. NULL for class 0, where DC is
      * all there is. */
     const int16_t *coef;
@@ -64,7 +64,9 @@ static inline size_t spk_coef_at(uint32_t i)
 SPK_CHECK spk_status spk_coef_begin(spk_coef_reader *r, bool vectors, spk_error *err);
 /* Goes past `rows` rows of MCUs. */
 void spk_coef_skip(spk_coef_reader *r, uint32_t rows);
-/* The next row of MCUs of a component; components must take turns. dc receives a number for each block. */
+/* The next row of MCUs of a component; components must take turns. dc receives a number for each block up to x1, and
+ * has room for all of the row and SPK_COEF_DC_ROOM more. */
+#define SPK_COEF_DC_ROOM 8u
 void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t x1, int16_t *dc);
 /* The next blocks of that row in MCUs x0 to x1 - 1, borrowed until the next call; false after the last, which must be
  * waited for. */

@@ -5,11 +5,15 @@
 
 void spk_coef_tables_make(spk_coef_tables *t)
 {
+    memset(t, 0, sizeof *t);
     for (uint32_t mask = 0; mask < 256; mask++) {
-        uint64_t spread = 0;
-        uint8_t n = 0;
-        for (uint32_t i = 0; i < 8; i++)
-            spread |= (uint64_t)(mask >> i & 1 ? n++ : 0x80) << (8 * i);
+        uint64_t spread = 0, n = 0;
+        for (uint32_t i = 0; i < 8; i++) {
+            bool has = mask >> i & 1;
+            t->places[mask] |= has ? (uint64_t)i << (8 * n) : 0;
+            spread |= (has ? n : 0x80) << (8 * i);
+            n += has;
+        }
         t->spread[0][mask] = spread;
         t->spread[1][mask] = spread | 0x0808080808080808u;
     }
@@ -85,16 +89,40 @@ static void unpack(int8_t *out, const uint8_t *nibbles, const uint8_t *low, uint
     }
 }
 
-const spk_coef_kernels spk_coef_kernels_plain = {expand, skip, unpack, escapes, bits};
+static void sums(int16_t *out, const int8_t *high, const uint8_t *low, size_t n, int16_t v)
+{
+    for (size_t x = 0; x < n; x++) {
+        v = (int16_t)(v + high[x] * 4 + (low[x / 4] >> (2 * (x % 4)) & 3));
+        out[x] = v;
+    }
+}
+
+static void sort(const spk_coef_tables *t, const uint8_t *classes, uint32_t n, uint16_t *const lists[SPK_COEF_CLASSES],
+                 uint32_t counts[SPK_COEF_CLASSES])
+{
+    (void)t;
+    memset(counts, 0, SPK_COEF_CLASSES * sizeof *counts);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t cls = classes[i / 2] >> (4 * (i % 2)) & 15;
+        lists[cls][counts[cls]++] = (uint16_t)i;
+    }
+}
+
+const spk_coef_kernels spk_coef_kernels_plain = {expand, skip, unpack, sums, sort, escapes, bits};
+
+/* Numbers in a list of a row of MCUs, of which there are at most 4 * 8192. */
+static size_t list_room(const spk_coef_header *h)
+{
+    return (size_t)h->mcus_x * 4 + 8;
+}
 
 spk_status spk_coef_begin(spk_coef_reader *r, bool vectors, spk_error *err)
 {
-    size_t most = (size_t)r->header.mcus_x * 4;
     const spk_coef_kernels *vector = vectors ? spk_coef_kernels_vector() : NULL;
     r->kernels = vector ? vector : &spk_coef_kernels_plain;
     memcpy(r->at, r->start, sizeof r->at);
     memset(r->above, 0, sizeof r->above);
-    return spk_grow(&r->lists, &r->lists_cap, SPK_COEF_CLASSES * most, sizeof *r->lists, err);
+    return spk_grow(&r->lists, &r->lists_cap, SPK_COEF_CLASSES * list_room(&r->header), sizeof *r->lists, err);
 }
 
 void spk_coef_tally(const uint8_t *p, size_t n, size_t counts[16])
@@ -116,23 +144,23 @@ static int16_t first_dc(const spk_coef_kind *k, int16_t above)
     return (int16_t)(above + (high == SPK_COEF_ESCAPE ? spk_coef_escape(k->dc_escape) : d));
 }
 
-/* DC of one row of blocks. */
-static void read_dc(spk_coef_kind *k, uint32_t n, int16_t *above, int16_t *dc)
+/* DC of one row of n blocks, of the first `wanted` only. */
+static void read_dc(const spk_coef_kernels *kernels, spk_coef_kind *k, uint32_t n, uint32_t wanted, int16_t *above,
+                    int16_t *dc)
 {
-    int32_t v = *above = first_dc(k, *above);
-    dc[0] = *above;
-    k->dc_escape += k->dc_high[0] == SPK_COEF_ESCAPE ? 2 : 0;
-    for (uint32_t x = 1; x < n; x++) {
+    int32_t v = *above;
+    size_t escapes = kernels->escapes(k->dc_high, n);
+    if (escapes == 0)
+        kernels->sums(dc, k->dc_high, k->dc_low, wanted, *above);
+    for (uint32_t x = 0, seen = 0; x < wanted && escapes > 0; x++) {
         int32_t high = k->dc_high[x], d = high * 4 + (k->dc_low[x / 4] >> (2 * (x % 4)) & 3);
-        if (high == SPK_COEF_ESCAPE) {
-            d = spk_coef_escape(k->dc_escape);
-            k->dc_escape += 2;
-        }
-        v += d;
+        v = (int16_t)(v + (high == SPK_COEF_ESCAPE ? spk_coef_escape(k->dc_escape + 2 * (size_t)seen++) : d));
         dc[x] = (int16_t)v;
     }
+    *above = first_dc(k, *above);
     k->dc_high += n;
     k->dc_low += (n + 3) / 4;
+    k->dc_escape += 2 * escapes;
 }
 
 void spk_coef_skip(spk_coef_reader *r, uint32_t rows)
@@ -161,22 +189,6 @@ void spk_coef_skip(spk_coef_reader *r, uint32_t rows)
     }
 }
 
-/* The blocks of a row of MCUs by class. */
-static void make_lists(const uint8_t *classes, uint32_t n, spk_coef_reading *row)
-{
-    uint32_t *end[SPK_COEF_CLASSES];
-    memcpy(end, row->blocks, sizeof end);
-    for (uint32_t i = 0; i < n / 2; i++) {
-        uint32_t two = classes[i];
-        *end[two & 15]++ = 2 * i;
-        *end[two >> 4]++ = 2 * i + 1;
-    }
-    if (n % 2)
-        *end[classes[n / 2] & 15]++ = n - 1;
-    for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++)
-        row->n[cls] = (uint32_t)(end[cls] - row->blocks[cls]);
-}
-
 void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t x1, int16_t *dc)
 {
     const spk_coef_component *c = &r->header.component[component];
@@ -184,17 +196,17 @@ void spk_coef_row(spk_coef_reader *r, uint32_t component, uint32_t x0, uint32_t 
     uint32_t wide = r->header.mcus_x * c->h, n = wide * c->v;
     r->row = (spk_coef_reading){.component = component, .wide = wide, .from = x0 * c->h, .to = x1 * c->h, .dc = dc};
     for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++)
-        r->row.blocks[cls] = r->lists + (size_t)cls * r->header.mcus_x * 4;
+        r->row.blocks[cls] = r->lists + cls * list_room(&r->header);
     for (uint32_t y = 0; y < c->v; y++)
-        read_dc(k, wide, &r->above[component], dc + (size_t)y * wide);
-    make_lists(k->classes, n, &r->row);
+        read_dc(r->kernels, k, wide, r->row.to, &r->above[component], dc + (size_t)y * wide);
+    r->kernels->sort(&r->tables, k->classes, n, r->row.blocks, r->row.n);
     k->classes += (n + 1) / 2;
 }
 
 /* How many blocks from `next` on are all wanted, or all not. */
 static uint32_t alike(const spk_coef_reading *row, bool *wanted)
 {
-    const uint32_t *blocks = row->blocks[row->cls] + row->next;
+    const uint16_t *blocks = row->blocks[row->cls] + row->next;
     uint32_t left = row->n[row->cls] - row->next, n = 0;
     *wanted = true;
     if (row->to - row->from == row->wide)

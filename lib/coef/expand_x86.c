@@ -182,7 +182,44 @@ VECTOR static void unpack(int8_t *out, const uint8_t *nibbles, const uint8_t *lo
     }
 }
 
-static const spk_coef_kernels kernels = {expand, skip, unpack, escapes, bits};
+/* Eight at a time: each is added to those behind it in three steps. */
+VECTOR static void sums(int16_t *out, const int8_t *high, const uint8_t *low, size_t n, int16_t v)
+{
+    const __m128i last = _mm_set1_epi16(0x0F0E);
+    __m128i before = _mm_set1_epi16(v);
+    for (size_t x = 0; x < n; x += 8, high += 8, low += 2) {
+        uint64_t lows = _pdep_u64((uint64_t)low[0] | (uint64_t)low[1] << 8, 0x0303030303030303u);
+        __m128i d = _mm_slli_epi16(_mm_cvtepi8_epi16(_mm_loadl_epi64((const void *)high)), 2);
+        d = _mm_add_epi16(d, _mm_cvtepu8_epi16(_mm_cvtsi64_si128((long long)lows)));
+        d = _mm_add_epi16(d, _mm_slli_si128(d, 2));
+        d = _mm_add_epi16(d, _mm_slli_si128(d, 4));
+        d = _mm_add_epi16(_mm_add_epi16(d, _mm_slli_si128(d, 8)), before);
+        _mm_storeu_si128((void *)(out + x), d);
+        before = _mm_shuffle_epi8(d, last);
+    }
+}
+
+/* Eight blocks at a time: for each class a mask of its blocks, and their places by table. */
+VECTOR static void sort(const spk_coef_tables *t, const uint8_t *classes, uint32_t n,
+                        uint16_t *const lists[SPK_COEF_CLASSES], uint32_t counts[SPK_COEF_CLASSES])
+{
+    uint32_t sums[SPK_COEF_CLASSES] = {0};
+    for (uint32_t i = 0; i < n; i += 8, classes += 4) {
+        uint32_t four = 0, there = n - i < 8 ? (1u << (n - i)) - 1 : 255;
+        memcpy(&four, classes, 4);
+        __m128i all = _mm_cvtsi64_si128((long long)_pdep_u64(four, 0x0F0F0F0F0F0F0F0Fu));
+        for (uint32_t cls = 0; cls < SPK_COEF_CLASSES; cls++) {
+            uint32_t mask = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8((char)cls))) & there;
+            __m128i places = _mm_cvtepu8_epi16(_mm_loadl_epi64((const void *)&t->places[mask]));
+            places = _mm_add_epi16(places, _mm_set1_epi16((short)i));
+            _mm_storeu_si128((void *)(lists[cls] + sums[cls]), places);
+            sums[cls] += (uint32_t)_mm_popcnt_u32(mask);
+        }
+    }
+    memcpy(counts, sums, sizeof sums);
+}
+
+static const spk_coef_kernels kernels = {expand, skip, unpack, sums, sort, escapes, bits};
 
 const spk_coef_kernels *spk_coef_kernels_vector(void)
 {

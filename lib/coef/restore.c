@@ -211,7 +211,7 @@ spk_status spk_coef_restore(spk_coef_reader *r, spk_buf *out, spk_error *err)
         blocks += (size_t)h->mcus_x * k->h * k->v;
     }
     SPK_TRY(spk_grow(&r->coef, &r->coef_cap, blocks * 64, sizeof *r->coef, err));
-    SPK_TRY(spk_grow(&r->dc, &r->dc_cap, (size_t)h->mcus_x * 4, sizeof *r->dc, err));
+    SPK_TRY(spk_grow(&r->dc, &r->dc_cap, (size_t)h->mcus_x * 4 + SPK_COEF_DC_ROOM, sizeof *r->dc, err));
     SPK_TRY(spk_coef_begin(r, true, err));
     SPK_TRY(spk_buf_append(out, r->jpeg_header.data, r->jpeg_header.len, err));
     SPK_TRY(put_scan(&s, out, err));

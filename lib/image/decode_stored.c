@@ -102,11 +102,10 @@ static bool transform(spk_stored_decode *d, uint32_t component, const spk_coef_r
     const spk_jpeg_raster *r = &d->raster;
     uint32_t h = component == 0 ? r->shape.h : 1, wide = r->mcus_x * h;
     size_t stride = r->stride[component];
-    uint8_t *top = r->plane[component] + r->kept * stride, *out[SPK_COEF_RUN];
-    for (uint32_t i = 0; i < run->n; i++) {
-        uint32_t row = run->blocks[i] >= wide, x = run->blocks[i] - row * wide - r->mcu_x0 * h;
-        out[i] = top + 8 * (row * stride + x);
-    }
+    size_t second = 8 * (stride - wide); /* a second row of blocks begins that much behind the first one's end */
+    uint8_t *first = r->plane[component] + r->kept * stride - 8 * (size_t)r->mcu_x0 * h, *out[SPK_COEF_RUN];
+    for (uint32_t i = 0; i < run->n; i++)
+        out[i] = first + 8 * (size_t)run->blocks[i] + (run->blocks[i] >= wide ? second : 0);
     if (run->coef)
         return r->kernels->idct_pairs(run->coef, out, run->n, d->quant[component], stride);
     bool same = true;
@@ -120,7 +119,7 @@ static spk_status decode(spk_stored_decode *d, const spk_decode_job *job, bool v
     spk_jpeg_raster *r = &d->raster;
     spk_coef_run run;
     SPK_TRY(spk_jpeg_raster_begin(r, &d->shape, job, err));
-    SPK_TRY(spk_grow(&d->dc, &d->cap_dc, (size_t)r->mcus_x * d->shape.h * d->shape.v, sizeof *d->dc, err));
+    SPK_TRY(spk_grow(&d->dc, &d->cap_dc, (size_t)r->mcus_x * 4 + SPK_COEF_DC_ROOM, sizeof *d->dc, err));
     SPK_TRY(spk_coef_begin(d->reader, vectors, err));
     spk_coef_skip(d->reader, r->mcu_y0);
     for (uint32_t y = r->mcu_y0; y < r->mcu_y1 && *same; y++) {
