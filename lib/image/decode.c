@@ -14,6 +14,7 @@ struct spk_decoder {
     bool is_stored; /* the image that is open */
     spk_jpeg_engine engine;
     spk_decoder_info info; /* of the image that is open; kind NONE: none is */
+    spk_decoder_info held; /* of the image that can be opened anew; kind NONE: none can */
 };
 
 spk_status spk_decoder_new(spk_decoder **out, spk_error *err)
@@ -72,13 +73,19 @@ spk_status spk_decoder_open(spk_decoder *d, const void *data, size_t n, uint64_t
     spk_image_job job = {data, n, true, max_pixels > 0 ? max_pixels : SPK_IMAGE_PIXELS_DEFAULT};
     d->is_stored = spk_stored_sniff(data, n);
     spk_image_kind kind = d->is_stored ? SPK_IMAGE_JPEG : n > 0 ? spk_image_sniff(data, n) : SPK_IMAGE_NONE;
-    d->info = (spk_decoder_info){0};
+    d->info = d->held = (spk_decoder_info){0};
     SPK_TRY(open_kind(d, kind, &job, err));
     d->info.kind = kind;
     if (!d->is_stored)
         d->info.orientation = spk_exif_orientation(kind, data, n);
     *out = d->info;
     return SPK_OK;
+}
+
+bool spk_decoder_reopen(spk_decoder *d, spk_decoder_info *out)
+{
+    *out = d->info = d->held;
+    return d->held.kind != SPK_IMAGE_NONE;
 }
 
 static uint32_t scaled(uint32_t n, uint32_t denom)
@@ -106,12 +113,15 @@ static spk_status check_job(const spk_decoder_info *info, const spk_decode_job *
 spk_status spk_decoder_run(spk_decoder *d, const spk_decode_job *job, spk_error *err)
 {
     SPK_TRY(check_job(&d->info, job, err));
-    spk_image_kind kind = d->info.kind;
-    d->info.kind = SPK_IMAGE_NONE;
-    if (d->is_stored)
-        return spk_stored_decode_run(d->stored, job, d->engine, err);
-    return kind == SPK_IMAGE_JPEG ? spk_jpeg_decode_run(d->jpeg, job, d->engine, err)
-                                  : spk_png_decode_run(d->png, job, err);
+    spk_decoder_info info = d->info;
+    d->info = d->held = (spk_decoder_info){0};
+    if (d->is_stored) {
+        SPK_TRY(spk_stored_decode_run(d->stored, job, d->engine, err));
+        d->held = info;
+        return SPK_OK;
+    }
+    return info.kind == SPK_IMAGE_JPEG ? spk_jpeg_decode_run(d->jpeg, job, d->engine, err)
+                                       : spk_png_decode_run(d->png, job, err);
 }
 
 void spk_rgb_to_gray(uint8_t *out, const uint8_t *in, size_t n)

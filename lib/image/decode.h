@@ -41,6 +41,9 @@ void spk_decoder_free(spk_decoder *d);
  * are not decoded. */
 SPK_CHECK spk_status spk_decoder_open(spk_decoder *d, const void *data, size_t n, uint64_t max_pixels,
                                       spk_decoder_info *out, spk_error *err);
+/* Opens the image anew that was decoded last, where what was read of it is still held: one stored as coefficients. Else
+ * false, and nothing is open. */
+bool spk_decoder_reopen(spk_decoder *d, spk_decoder_info *out);
 /* Decodes one part; once for each open. After an error fewer rows have come. */
 SPK_CHECK spk_status spk_decoder_run(spk_decoder *d, const spk_decode_job *job, spk_error *err);
 

@@ -29,6 +29,7 @@ struct spk_renderer {
     size_t row_bytes;  /* of a decoded row */
     uint32_t pad_x, pad_y, count_x, count_y;
     bool hflip, vflip;
+    bool repeat; /* the next image is the last one */
 };
 
 /* An axis of the oriented image. */
@@ -257,7 +258,10 @@ spk_status spk_renderer_run(spk_renderer *r, const void *data, size_t n, const s
 {
     spk_decoder_info info;
     spk_geometry g;
-    SPK_TRY(spk_decoder_open(r->decoder, data, n, r->params.max_pixels, &info, err));
+    bool repeat = r->repeat;
+    r->repeat = false;
+    if (!repeat || !spk_decoder_reopen(r->decoder, &info))
+        SPK_TRY(spk_decoder_open(r->decoder, data, n, r->params.max_pixels, &info, err));
     spk_turn turn = spk_turn_of(r->params.exif_orientation ? info.orientation : 1);
     SPK_TRY(
         choose(r, turn.swap ? info.height : info.width, turn.swap ? info.width : info.height, key, paired, &g, err));
@@ -274,4 +278,9 @@ spk_status spk_renderer_run(spk_renderer *r, const void *data, size_t n, const s
     if (status == SPK_OK && used)
         *used = g;
     return status;
+}
+
+void spk_renderer_repeat(spk_renderer *r)
+{
+    r->repeat = true;
 }

@@ -56,4 +56,7 @@ void spk_renderer_free(spk_renderer *r);
 SPK_CHECK spk_status spk_renderer_run(spk_renderer *r, const void *data, size_t n, const spk_draw_key *key,
                                       const spk_geometry *paired, void *out, spk_geometry *used, spk_error *err);
 
+/* Says that the next run's image is byte for byte that of the last: what was read of it may serve again. */
+void spk_renderer_repeat(spk_renderer *r);
+
 #endif

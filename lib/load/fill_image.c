@@ -13,7 +13,8 @@ const char *const spk_image_fields[] = {"jpg", "png", NULL};
 struct spk_fill_images {
     spk_renderer *renderers[SPK_COLUMNS_MAX]; /* NULL: not an image */
     bool paired[SPK_COLUMNS_MAX];
-    uint32_t first; /* image column */
+    uint64_t last[SPK_COLUMNS_MAX]; /* 1 + the sample whose image was rendered last; 0: none, or that failed */
+    uint32_t first;                 /* image column */
     spk_geometry geometry;
     spk_coef_reader *coef; /* made when first used */
     spk_buf restored;
@@ -112,6 +113,13 @@ spk_status spk_fill_restore(spk_fill_images *f, const void *stored, size_t n, co
 spk_status spk_fill_image(spk_fill_images *f, uint32_t column, const spk_draw_key *key, const void *data, size_t n,
                           uint8_t *out, spk_error *err)
 {
-    return spk_renderer_run(f->renderers[column], data, n, key, f->paired[column] ? &f->geometry : NULL, out,
-                            column == f->first ? &f->geometry : NULL, err);
+    spk_renderer *r = f->renderers[column];
+    uint64_t last = f->last[column];
+    f->last[column] = 0;
+    if (key->repeat > 0 && last == key->index + 1)
+        spk_renderer_repeat(r);
+    SPK_TRY(spk_renderer_run(r, data, n, key, f->paired[column] ? &f->geometry : NULL, out,
+                             column == f->first ? &f->geometry : NULL, err));
+    f->last[column] = key->index + 1;
+    return SPK_OK;
 }

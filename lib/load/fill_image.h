@@ -19,7 +19,8 @@ SPK_CHECK spk_status spk_fill_images_new(spk_fill_images **out, const spk_load_s
 SPK_CHECK spk_status spk_fill_restore(spk_fill_images *f, const void *stored, size_t n, const uint8_t **out,
                                       size_t *size, spk_error *err);
 void spk_fill_images_free(spk_fill_images *f);
-/* Column `column` of a row: decodes n bytes and writes the column's row_bytes at out. The first image column's crop and
+/* Column `column` of a row: decodes n bytes and writes the column's row_bytes at out; a repeat of the sample before
+ * (key) uses what was read of it. The first image column's crop and
  * flips are kept for those paired with it, so columns of a row are filled in their order. After an error what out holds
  * is undefined. */
 SPK_CHECK spk_status spk_fill_image(spk_fill_images *f, uint32_t column, const spk_draw_key *key, const void *data,

@@ -52,7 +52,8 @@ def test_independent_reader(case):
 
 def test_same_batches(case):
     keep, fast, _ = both(case, case.photos(12))
-    for options in (["-e", 2, "--hflip", 0.5], ["--image", "eval", "--dtype", "float16"], ["--fast", "--echo", 2]):
+    for options in (["-e", 2, "--hflip", 0.5], ["--image", "eval", "--dtype", "float16"], ["--fast", "--echo", 2],
+                    ["-e", 2, "--echo", 3, "--hflip", 0.5], ["--echo", 3, "--no-shuffle"]):
         common = ["-b", 16, "--keys", "--fields", "jpg,cls", *options]
         want = case.spk("stream", *map(str, common), "-w", "0", keep).out.splitlines()[1:]
         for workers in ("0", "2"):

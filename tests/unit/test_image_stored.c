@@ -54,13 +54,17 @@ static void keep(void *ctx, const uint8_t *row)
     out->n += out->row;
 }
 
+/* data NULL: the image before, opened anew. */
 static spk_status decode(const void *data, size_t n, const spk_rect *part, uint32_t denom, spk_jpeg_engine engine,
                          rows *out)
 {
     spk_decoder_info info;
     out->n = 0;
     spk_decoder_use(decoder, engine);
-    SPK_TRY(spk_decoder_open(decoder, data, n, 1u << 22, &info, &err));
+    if (data)
+        SPK_TRY(spk_decoder_open(decoder, data, n, 1u << 22, &info, &err));
+    else
+        ck_assert(spk_decoder_reopen(decoder, &info));
     out->width = info.width;
     out->height = info.height;
     spk_decode_job job = {
@@ -188,6 +192,36 @@ START_TEST(fractions_of_the_size)
 END_TEST
 
 /* Bytes that belong to the file and to no picture. */
+START_TEST(opened_anew)
+{
+    jpeg_variant v = layouts[0];
+    size_t n;
+    v.width = 101;
+    v.height = 83;
+    unsigned char *p = encode_variant(&v, &rng, &n);
+    check_file(p, n, 0, "opened anew");
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t denom = i % 8 == 5 ? 2 : 1;
+        spk_jpeg_engine engine = (spk_jpeg_engine)(i % 7 == 3 ? SPK_JPEG_LIBJPEG : i % 2);
+        spk_rect part = {pick(0, 20), pick(0, 20), pick(1, 30), pick(1, 20)};
+        ck_ok(decode(p, n, &part, denom, SPK_JPEG_LIBJPEG, &expected), err);
+        ck_ok(decode(blob.data, blob.len, NULL, 1, engine, &got), err);
+        ck_ok(decode(NULL, 0, &part, denom, engine, &got), err);
+        ck_assert_uint_eq(got.n, expected.n);
+        ck_assert_mem_eq(got.p, expected.p, got.n);
+        ck_ok(decode(NULL, 0, &part, denom, SPK_JPEG_OWN, &got), err);
+        ck_assert_mem_eq(got.p, expected.p, got.n);
+    }
+    spk_decoder_info info;
+    ck_ok(decode(p, n, NULL, 1, SPK_JPEG_OWN, &got), err);
+    ck_assert_msg(!spk_decoder_reopen(decoder, &info), "a plain JPEG, which the decoder does not hold");
+    ck_ok(decode(blob.data, blob.len, NULL, 1, SPK_JPEG_OWN, &got), err);
+    ck_fails(decode("BM", 2, NULL, 1, SPK_JPEG_OWN, &got), err, SPK_E_FORMAT, "not an image");
+    ck_assert_msg(!spk_decoder_reopen(decoder, &info), "after another one that failed");
+    free(p);
+}
+END_TEST
+
 START_TEST(odd_ends)
 {
     jpeg_variant v = layouts[0];
@@ -272,6 +306,7 @@ static Suite *suite(void)
     tcase_add_test(t, makes);
     tcase_add_test(t, parts);
     tcase_add_test(t, fractions_of_the_size);
+    tcase_add_test(t, opened_anew);
     tcase_add_test(t, odd_ends);
     tcase_add_test(t, others_stay_as_they_are);
     tcase_add_test(t, damage);
