@@ -284,3 +284,8 @@ void spk_renderer_repeat(spk_renderer *r)
 {
     r->repeat = true;
 }
+
+spk_decoder *spk_renderer_decoder(spk_renderer *r)
+{
+    return r->decoder;
+}

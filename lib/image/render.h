@@ -58,5 +58,7 @@ SPK_CHECK spk_status spk_renderer_run(spk_renderer *r, const void *data, size_t 
 
 /* Says that the next run's image is byte for byte that of the last: what was read of it may serve again. */
 void spk_renderer_repeat(spk_renderer *r);
+/* Its decoder, whose engine measurements choose (decoder.h). */
+spk_decoder *spk_renderer_decoder(spk_renderer *r);
 
 #endif

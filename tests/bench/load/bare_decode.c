@@ -1,11 +1,11 @@
 /* The ceiling of the loader: the same images, the same crops, decoded and resized by the same code in a bare loop.
  *
- *     bare_decode DATASET [threads=2] [type=uint8|float32] [layout=nhwc|nchw] [seed=0] [rows=0|1]
+ *     bare_decode DATASET [threads=2] [type=uint8|float32] [layout=nhwc|nchw] [seed=0] [rows=0|1] [engine=own|libjpeg]
  *
  * All JPEG and PNG fields are read into memory first, untimed. Then the threads take them one after the other, and
  * crop as epoch 0 of a loader with that seed would, resize to 224, flip half, and convert into a buffer that they write
  * again and again. No order, no batches, no processes. With rows=1 only the samples numbered on stdin, a number per
- * line. Prints {"images": N, "bytes": N, "seconds": S, "cpu": S}. */
+ * line. engine=libjpeg: JPEG is decoded by libjpeg-turbo. Prints {"images": N, "bytes": N, "seconds": S, "cpu": S}. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,11 +18,12 @@
 #include <shardpack.h>
 
 #include "bench_options.h"
+#include "image/decoder.h"
 #include "image/render.h"
 
 #define THREADS_MAX 256
 
-enum { THREADS, TYPE, LAYOUT, SEED, ROWS };
+enum { THREADS, TYPE, LAYOUT, SEED, ROWS, ENGINE };
 
 struct image {
     unsigned char *data;
@@ -34,6 +35,7 @@ struct work {
     struct image *images; /* read-only while threads run */
     size_t count, capacity;
     spk_image_params params;
+    spk_jpeg_engine engine;
     uint64_t seed;
     atomic_size_t next; /* shared: the first image nobody has taken */
 };
@@ -63,6 +65,7 @@ static void *decode_images(void *arg)
     spk_status status = spk_renderer_new(&renderer, &work->params, &result->err);
     if (status)
         goto out;
+    spk_decoder_use(spk_renderer_decoder(renderer), work->engine);
     out = aligned_alloc(64, (spk_pixel_bytes(&work->params.format) + 63) / 64 * 64);
     if (!out) {
         snprintf(result->err.text, sizeof result->err.text, "out of memory");
@@ -210,15 +213,20 @@ static int decode_all(struct work *work, size_t threads)
 
 int main(int argc, char **argv)
 {
-    struct bench_option o[] = {{"threads", NULL, 2},       {"type", "uint8|float32", 0},
-                               {"layout", "nhwc|nchw", 0}, {"seed", NULL, 0},
-                               {"rows", NULL, 0},          {NULL, NULL, 0}};
+    struct bench_option o[] = {{"threads", NULL, 2},
+                               {"type", "uint8|float32", 0},
+                               {"layout", "nhwc|nchw", 0},
+                               {"seed", NULL, 0},
+                               {"rows", NULL, 0},
+                               {"engine", "own|libjpeg", 0},
+                               {NULL, NULL, 0}};
     if (argc < 2 || bench_parse(o, argc - 2, argv + 2) || o[THREADS].value < 1 || o[THREADS].value > THREADS_MAX) {
         fprintf(stderr, "usage: bare_decode DATASET [NAME=VALUE ...]\n");
         return 2;
     }
     struct work work = {
         .seed = o[SEED].value,
+        .engine = o[ENGINE].value ? SPK_JPEG_LIBJPEG : SPK_JPEG_OWN,
         .params = {.crop = SPK_CROP_RANDOM,
                    .scale = {0.08, 1},
                    .ratio = {3.0 / 4, 4.0 / 3},

@@ -25,8 +25,8 @@ def batch_size(bench):
     return max(8, min(BATCH, bench.corpus.files // 16))
 
 
-def loader(bench, mode, *options):
-    return [program(bench, "load_bench"), mode, bench.dataset(), f"workers={WORKERS}", f"batch={batch_size(bench)}",
+def loader(bench, mode, *options, dataset=None):
+    return [program(bench, "load_bench"), mode, dataset or bench.dataset(), f"workers={WORKERS}", f"batch={batch_size(bench)}",
             *options]
 
 
@@ -66,10 +66,12 @@ def measure_load(bench):
     """Images/s, raw bytes, first batch and epoch gap."""
     bare = [program(bench, "bare_decode"), bench.dataset(), f"threads={WORKERS}"]
     rows = first_rows(bench)
-    ours, ceiling, floats, batch, raw = bench.machine.interleave([
+    ours, ceiling, floats, fast, turbo, batch, raw = bench.machine.interleave([
         Contender("uint8", loader(bench, "epochs", EPOCHS), None, key("rate_all")),
         Contender("bare loop", bare, None, bare_rate),
         Contender("float32", loader(bench, "epochs", EPOCHS, *FLOAT), None, key("rate_all")),
+        Contender("--jpeg fast", loader(bench, "epochs", EPOCHS, dataset=bench.fast_dataset()), None, key("rate_all")),
+        Contender("bare loop, libjpeg-turbo", [*bare, "engine=libjpeg"], None, bare_rate),
         Contender("first batch, bare", shell([*bare, "rows=1"], "<", [rows]), None, key("seconds")),
         Contender("raw GB/s", loader(bench, "epochs", *raw_options(bench)), None,
                   lambda run: answer(run)["byte_rate_all"] / 1e9),
@@ -80,6 +82,8 @@ def measure_load(bench):
     return [
         ratio_line("load", f"uint8, W = {WORKERS} / bare decode + resize", ours, ceiling, "images/s", at_least=0.9),
         ratio_line("load", "float32 NCHW normalised / uint8", floats, ours, "images/s", at_least=0.9),
+        ratio_line("load", f"--jpeg fast, uint8, W = {WORKERS} / bare libjpeg-turbo + resize, JPEG files", fast, turbo,
+                   "images/s", at_least=1.8),
         Line("load", f"raw bytes, W = {WORKERS}", raw.median, "GB/s", False, 2.0,
              f"{number_text(min(raw.values))} to {number_text(max(raw.values))} GB/s", foreign_cores(raw), data),
         ratio_line("load", "open to first batch / decoding that batch", first, batch, "s", at_most=1.3),
