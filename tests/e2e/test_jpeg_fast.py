@@ -2,7 +2,8 @@
 import subprocess
 import sys
 
-from harness import equal, require, same_trees, shards
+import test_stream as streams
+from harness import LONG, equal, require, same_trees, shards
 
 READER = "format-spec/reader.py"
 OPTIONS = ["--shard-size", "700K", "--frame-samples", "8"]
@@ -61,20 +62,26 @@ def test_same_batches(case):
             equal(have, want, f"{options}, {workers} workers")
 
 
-def batches(case, *options):
-    """The lines of batches of a run."""
-    lines = case.spk("stream", "-b", "8", *options).out.decode().splitlines()
-    return [line for line in lines if line.split()[0].isdigit()]
+def test_any_number_of_workers(case):
+    keep, fast, _ = both(case, case.photos())
+    streams.any_number_of_workers(case, fast, keep)
+
+
+def test_any_number_of_ranks(case):
+    keep, fast, _ = both(case, case.photos(12))
+    streams.every_sample_once(case, fast)
+    streams.any_number_of_ranks(case, fast, keep)
 
 
 def test_resumed(case):
-    _, fast, _ = both(case, case.photos(12))
-    state = case.dir / "state.json"
-    want = batches(case, "-e", "2", "-w", "2", fast)
-    batches(case, "-e", "2", "-w", "1", "--state", state, "--batches", "3", fast)
-    have = batches(case, "-e", "2", "-w", "2", "--resume", state, fast)
-    require(len(want) > 6, want)
-    equal(have[: len(want) - 3], want[3:], "batches after the third")
+    keep, fast, _ = both(case, case.photos())
+    streams.resumed(case, fast, keep, streams.RESUMES if LONG else 2)
+
+
+def test_workers_and_trainer_killed(case):
+    keep, fast, _ = both(case, case.photos())
+    streams.workers_killed(case, fast, keep, streams.KILLS if LONG else 3)
+    streams.trainer_killed(case, fast)
 
 
 def test_same_bytes_for_any_number_of_threads(case):

@@ -42,8 +42,8 @@ def check_visible(target, want):
         equal((target / name).read_bytes(), want[name], f"{name} while packing")
 
 
-def kill_after(case, source, target, delay, sent):
-    child = subprocess.Popen([case.command, "pack", *OPTIONS, source, target], stderr=subprocess.PIPE)
+def kill_after(case, options, source, target, delay, sent):
+    child = subprocess.Popen([case.command, "pack", *options, source, target], stderr=subprocess.PIPE)
     try:
         child.wait(delay)
     except subprocess.TimeoutExpired:
@@ -52,10 +52,11 @@ def kill_after(case, source, target, delay, sent):
     return child.returncode, text
 
 
-def campaign(case, runs, sent, seed):
+def campaign(case, runs, sent, seed, *more):
+    options = [*OPTIONS, *more]
     source, want_folder = case.photos(), case.dir / "undisturbed"
     start = time.monotonic()
-    case.run(case.command, "pack", *OPTIONS, source, want_folder, check=True)
+    case.run(case.command, "pack", *options, source, want_folder, check=True)
     whole = time.monotonic() - start
     want = {name: (want_folder / name).read_bytes() for name in work_files(want_folder)}
     draw, kills, resumed = random.Random(seed), 0, 0
@@ -64,7 +65,7 @@ def campaign(case, runs, sent, seed):
         for attempt in range(100):
             # Ever longer, so that a run ends also on a machine that was faster when the time was taken.
             delay = draw.random() * whole * (1.1 + attempt / 10)
-            code, text = kill_after(case, source, target, delay, sent)
+            code, text = kill_after(case, options, source, target, delay, sent)
             check_visible(target, want)
             after = finished(target)
             for number, status in before.items():
@@ -86,6 +87,10 @@ def campaign(case, runs, sent, seed):
 
 def test_killed_and_resumed(case):
     campaign(case, RUNS, signal.SIGKILL, 2024)
+
+
+def test_killed_and_resumed_with_coefficients(case):
+    campaign(case, max(2, RUNS // 5), signal.SIGKILL, 2025, "--jpeg", "fast")
 
 
 def test_interrupted_and_resumed(case):

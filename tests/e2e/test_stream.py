@@ -57,16 +57,17 @@ def alive(pid):
         return False
 
 
-def test_any_number_of_workers(case):
-    target = dataset(case)
+# What also holds of datasets in another form: their batches are those of `like` (test_jpeg_fast.py).
+
+
+def any_number_of_workers(case, target, like):
     for options in (["-b", 32, "-e", 2], ["-b", 24, "--no-shuffle", "--image", "eval", "--dtype", "float32"]):
-        want = stream(case, target, *options, "-w", 0)
-        for workers in (1, 2, 4):
+        want = stream(case, like, *options, "-w", 0)
+        for workers in (0, 1, 2, 4):
             equal(stream(case, target, *options, "-w", workers), want, f"{workers} workers, {options}")
 
 
-def test_every_sample_once(case):
-    target = dataset(case)
+def every_sample_once(case, target):
     have = rows(stream(case, target, "-b", 24, "-e", 2, "-w", 2))
     keys = sorted(case.keys(target))
     for epoch in range(2):
@@ -76,12 +77,11 @@ def test_every_sample_once(case):
     require(have[: len(keys)] != have[len(keys) :], "both epochs are the same")
 
 
-def test_any_number_of_ranks(case):
-    target = dataset(case)
+def any_number_of_ranks(case, target, like):
     for ranks, batch in ((2, 32), (4, 16), (2, 21), (3, 8)):
         # A whole number of global batches, so that no rank has rows to pad.
         limit = len(case.keys(target)) // (ranks * batch) * ranks * batch
-        want = rows(stream(case, target, "-b", ranks * batch, "-w", 2, "--limit", limit))
+        want = rows(stream(case, like, "-b", ranks * batch, "-w", 2, "--limit", limit))
         equal(len(want), limit, "rows of one rank")
         have = []
         for rank in range(ranks):
@@ -92,12 +92,12 @@ def test_any_number_of_ranks(case):
         equal(sorted(have, key=lambda row: int(row[0])), want, f"{ranks} ranks x {batch}")
 
 
-def test_resumed(case):
-    target, state, draw = dataset(case), case.dir / "state.json", random.Random(5)
+def resumed(case, target, like, times=RESUMES):
+    state, draw = case.dir / "state.json", random.Random(5)
     options = ["-b", 24, "-e", 3]
-    want = stream(case, target, *options, "-w", 2)
+    want = stream(case, like, *options, "-w", 2)
     batches = sum(line.split()[0].isdigit() for line in want)
-    for place in sorted(draw.sample(range(1, batches), RESUMES)):
+    for place in sorted(draw.sample(range(1, batches), times)):
         workers = draw.choice([0, 1, 2, 3])
         stream(case, target, *options, "-w", workers, "--state", state, "--batches", place)
         epochs = 3 - (place - 1) // (batches // 3)
@@ -157,22 +157,21 @@ def killed_run(case, target, options, draw, kills):
         return out.read().decode().splitlines()[1:], int(replaced[1].replace(",", "")) if replaced else 0
 
 
-def test_workers_killed(case):
-    target, draw, total = dataset(case, per_class=25), random.Random(11), 0
+def workers_killed(case, target, like, kills=KILLS):
+    draw, total = random.Random(11), 0
     options = ["-b", "32", "-e", "60" if LONG else "12", "-w", "3"]
-    want = stream(case, target, *options[:-1], 0)
+    want = stream(case, like, *options[:-1], 0)
     for _ in range(40):
-        have, replaced = killed_run(case, target, options, draw, KILLS - total)
+        have, replaced = killed_run(case, target, options, draw, kills - total)
         equal(have, want, f"output of a run with {replaced} workers replaced")
         total += replaced
-        if total >= KILLS:
+        if total >= kills:
             return
-    require(False, "only %d of %d workers could be killed", total, KILLS)
+    require(False, "only %d of %d workers could be killed", total, kills)
 
 
-def test_trainer_killed(case):
+def trainer_killed(case, target):
     """kill -9 of the command itself leaves no worker."""
-    target = dataset(case)
     command = [case.command, "stream", "-b", "8", "-e", "1000", "-w", "3", target]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     child.stdout.readline()
@@ -185,6 +184,34 @@ def test_trainer_killed(case):
     while any(map(alive, workers)) and time.monotonic() < end:
         time.sleep(0.01)
     equal([pid for pid in workers if alive(pid)], [], "workers left behind")
+
+
+def test_any_number_of_workers(case):
+    target = dataset(case)
+    any_number_of_workers(case, target, target)
+
+
+def test_every_sample_once(case):
+    every_sample_once(case, dataset(case))
+
+
+def test_any_number_of_ranks(case):
+    target = dataset(case)
+    any_number_of_ranks(case, target, target)
+
+
+def test_resumed(case):
+    target = dataset(case)
+    resumed(case, target, target)
+
+
+def test_workers_killed(case):
+    target = dataset(case, per_class=25)
+    workers_killed(case, target, target)
+
+
+def test_trainer_killed(case):
+    trainer_killed(case, dataset(case))
 
 
 def refused(case, target, want, glob, *options):
