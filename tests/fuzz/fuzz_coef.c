@@ -41,8 +41,8 @@ static void wrap(spk_buf *out, const uint8_t *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    spk_decoder *d;
-    spk_coef_reader *r;
+    spk_decoder *d = NULL;
+    spk_coef_reader *r = NULL;
     spk_error err;
     spk_buf blob = {0}, file = {0};
     rows one = {0}, two = {0};

@@ -28,7 +28,7 @@ static spk_status decode(spk_decoder *d, const uint8_t *data, size_t n, spk_jpeg
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    spk_decoder *d;
+    spk_decoder *d = NULL;
     spk_error want, err;
     if (size < 8 || spk_image_sniff(data + 6, size - 6) != SPK_IMAGE_JPEG)
         return 0;

@@ -29,8 +29,8 @@ static void decode(spk_decoder *d, const uint8_t *head, const uint8_t *data, siz
 /* The blob against the file that it was made of. */
 static void check_blob(const uint8_t *head, const uint8_t *data, size_t n, const spk_buf *blob)
 {
-    spk_coef_reader *r;
-    spk_decoder *d;
+    spk_coef_reader *r = NULL;
+    spk_decoder *d = NULL;
     spk_buf file = {0};
     spk_error err;
     rows expected = {0};
@@ -53,7 +53,7 @@ static void check_blob(const uint8_t *head, const uint8_t *data, size_t n, const
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static spk_transcoder *again;
-    spk_transcoder *fresh;
+    spk_transcoder *fresh = NULL;
     spk_transcode_result first, second;
     spk_buf one = {0}, two = {0};
     spk_error err;
