@@ -1,6 +1,7 @@
 """shardpack.Loader against `shardpack bench` with the same settings, torchvision's DataLoader, and webdataset."""
 import json
 import os
+import statistics
 import sys
 
 import load
@@ -35,6 +36,27 @@ def of_command(run):
     return json.loads(run.output)["passes"][0]["rows_per_second"]
 
 
+def overhead(bench):
+    """CPU time per batch of the trainer's thread, less what the C library takes of it when called from C: Python's."""
+    outputs = ("torch", "numpy")
+    contenders = [Contender(output, ours(bench, "overhead", "epochs=2", f"output={output}"), None,
+                            lambda run: load.answer(run)["python"] * 1e6) for output in outputs]
+    contenders.append(Contender("C", load.loader(bench, "handover", "epochs=2", "clock=cpu"), None,
+                                lambda run: load.answer(run)["handover"] * 1e6))
+    *loaders, library = bench.machine.interleave(contenders, max(1, bench.rounds // 2), "us")
+    lines = []
+    for one in loaders:
+        again, bare = (load.derived(one, name, lambda a, name=name: a[name] * 1e6).median
+                       for name in ("again", "extension"))
+        alone = [all_of_it - c for all_of_it, c in zip(one.values, library.values)]
+        note = (f"after a rest, all: {number_text(one.median)} us, of them the C library {number_text(library.median)}, "
+                f"with the extension {number_text(bare)}; directly after another batch, all: {number_text(again)} us")
+        lines.append(Line("python", f"CPU time per batch in Python, {one.name}", statistics.median(alone), "us", True,
+                          100.0, note, foreign_cores(one),
+                          {"ours": one.as_json(), "library": library.as_json(), "values_unit": "us"}))
+    return lines
+
+
 def measure_python(bench):
     lines = []
     try:
@@ -53,15 +75,7 @@ def measure_python(bench):
                                 at_least=0.97))
         lines += [ratio_line("python", f"Loader, {kind}: against {peer.name}, W = {workers[peer.name]}", first, peer,
                              "images/s", at_least=peer_race.TARGETS.get((peer.name, kind), 1.0)) for peer in rest[1:]]
-    for output in ("torch", "numpy"):
-        one = bench.machine.interleave([Contender(output, ours(bench, "overhead", "epochs=2", f"output={output}"), None,
-                                                  lambda run: load.answer(run)["python"] * 1e6)],
-                                       max(1, bench.rounds // 2), "us")[0]
-        again, bare = (sorted(load.answer(run)[name] * 1e6 for run in one.runs) for name in ("again", "extension"))
-        lines.append(Line("python", f"CPU time per batch in the trainer, {output}", one.median, "us", True, 100.0,
-                          f"after a rest; directly after another one {number_text(again[len(again) // 2])} us; the "
-                          f"extension alone, after a rest, {number_text(bare[len(bare) // 2])} us",
-                          foreign_cores(one), {"ours": one.as_json(), "values_unit": "us"}))
+    lines += overhead(bench)
     for peer, reason in (race.missing if race else {}).items():
         if peer in PEERS:
             print(f"python: without {peer}: {reason}", file=sys.stderr)
