@@ -73,6 +73,16 @@ def test_arguments(data, options, kind, text):
         loader(data, **options)
 
 
+@pytest.mark.parametrize("name, value", [
+    ("image", Resize(8)), ("hflip", 0.5), ("hflip", 0.0), ("vflip", 0.5), ("vflip", 0), ("dtype", "uint8"),
+    ("dtype", "float32"), ("layout", "NHWC"), ("layout", "NCHW"), ("mean", 0.5), ("std", 0.5),
+])  # fmt: skip
+def test_image_arguments_without_images(data, name, value):
+    with pytest.raises(shardpack.ArgumentError, match=f"{name}=.*: is about images, and fields names no column"):
+        shardpack.Loader(data, batch_size=4, fields=["label"], **{name: value})
+    shardpack.Loader(data, batch_size=4, num_workers=0, fields=["label"], **{name: None}).close()
+
+
 @pytest.mark.parametrize("make, kind, text", [
     (lambda: RandomResizedCrop(0), ValueError, "size=0: must be 1 to 16384"),
     (lambda: RandomResizedCrop((1, 2, 3)), ValueError, r"must be an integer or \(height, width\)"),

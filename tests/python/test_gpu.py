@@ -223,13 +223,6 @@ def test_numpy_pinned(data, lib):
         assert contents(pinned) == contents(loader(data))
 
 
-@pytest.mark.parametrize("name, value", [("image", shardpack.Resize(8)), ("hflip", 0.5), ("vflip", 0.5),
-                                         ("dtype", "uint8"), ("layout", "NHWC"), ("mean", 0.5), ("std", 0.5)])
-def test_image_arguments_without_images(data, name, value):
-    with pytest.raises(shardpack.ArgumentError, match=f"{name}=.*: is about images, and fields names no column"):
-        shardpack.Loader(data, batch_size=4, fields=["label"], **{name: value})
-
-
 @pytest.mark.parametrize("name, tolerance", [("float32", 2e-6), ("float16", 2e-3), ("bfloat16", 2e-2)])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC", "channels_last"])
 def test_normalize(data, name, tolerance, layout):

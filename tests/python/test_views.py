@@ -173,6 +173,29 @@ def test_torch(data):
         next(steps)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "float32"])
+def test_tensors_are_what_arrays_are(data, dtype):
+    torch = pytest.importorskip("torch")
+    options = {"fields": ["image", "label", "index", "valid", "key"], "dtype": dtype, "batch_size": 24, "tail": "pad"}
+    with loader(data, **options) as plain, loader(data, output="torch", **options) as batches:
+        for want, have in zip(plain, batches, strict=True):
+            assert have.valid.dtype == torch.bool and have.key == want.key
+            for array, tensor in zip(want[:4], have[:4]):
+                assert tensor.numpy().dtype == array.dtype and np.array_equal(tensor.numpy(), array)
+                tensor.zero_()  # may be written to
+
+
+def test_tensors_are_dropped_in_a_thread(data):
+    pytest.importorskip("torch")
+    with loader(data, **BIG, output="torch", on_hold="error", prefetch=1) as batches:
+        for images, labels in batches:
+            held = [images, labels]
+            del images, labels
+            dropping = threading.Thread(target=held.clear)
+            dropping.start()
+            dropping.join()
+
+
 def test_torch_autograd_keeps_views(data):
     torch = pytest.importorskip("torch")
     model = torch.nn.Conv2d(3, 4, 3)

@@ -5,8 +5,9 @@ import collections
 import functools
 import json
 import keyword
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -73,16 +74,32 @@ Fields = Union[Sequence[str], Mapping[str, Any], None]
 
 @dataclass(frozen=True)
 class Defaults:
-    """What the loader's own arguments say of images."""
+    """What the loader's own arguments say of images; None: not given."""
 
-    transform: Any
-    dtype: Any
-    layout: str
-    mean: Any
-    std: Any
-    hflip: float
-    vflip: float
-    usual: Any = None  # the transform where none is given
+    image: Any = None
+    dtype: Any = None
+    layout: Optional[str] = None
+    mean: Any = None
+    std: Any = None
+    hflip: Optional[float] = None
+    vflip: Optional[float] = None
+
+    def refuse_all(self) -> None:
+        """Where there are no images, one that was given would be passed over."""
+        for name, value in vars(self).items():
+            if value is not None:
+                raise ArgumentError(f"{name}={value!r}: is about images, and fields names no column of images")
+
+    def filled(self, usual: Any) -> "Defaults":
+        """With what holds where nothing was given; usual: the transform."""
+        return replace(
+            self,
+            image=usual if self.image is None else self.image,
+            dtype="float32" if self.dtype is None else self.dtype,
+            layout="NCHW" if self.layout is None else self.layout,
+            hflip=_args.real("hflip", 0.0 if self.hflip is None else self.hflip, 0, 1),
+            vflip=_args.real("vflip", 0.0 if self.vflip is None else self.vflip, 0, 1),
+        )
 
 
 def _normalisation(dtype: str, mean: Any, std: Any) -> dict[str, Any]:
@@ -106,8 +123,7 @@ def _image_options(name: str, image: Image, given: Defaults) -> tuple[dict[str, 
     if not image.paired:
         options.update(hflip=given.hflip, vflip=given.vflip)
     if image.transform is None:
-        transform = given.usual if given.transform is None else given.transform
-        options.update(transforms.options_of("image", transform))
+        options.update(transforms.options_of("image", given.image))
     else:
         options.update(transforms.options_of(f"fields[{name!r}]", image.transform))
     mean, std = (given.mean, given.std) if image.mean is None and image.std is None else (image.mean, image.std)
@@ -124,17 +140,6 @@ def _image_options(name: str, image: Image, given: Defaults) -> tuple[dict[str, 
     if image.field is not None:
         options["field"] = image.field.encode()
     return options, layout
-
-
-def _refuse_unused(given: Defaults) -> None:
-    """Arguments that say something of images, where there are none."""
-    usual = Defaults(None, "float32", "NCHW", None, None, 0.0, 0.0)
-    names = {"transform": "image", "dtype": "dtype", "layout": "layout", "mean": "mean", "std": "std",
-             "hflip": "hflip", "vflip": "vflip"}
-    for member, name in names.items():
-        value = getattr(given, member)
-        if value is not None and (member == "transform" or value != getattr(usual, member)):
-            raise ArgumentError(f"{name}={value!r}: is about images, and fields names no column of images")
 
 
 def _named(fields: Fields) -> tuple[list[tuple[str, Any]], bool]:
@@ -171,18 +176,20 @@ def _one(name: str, what: Any, given: Defaults) -> tuple[dict[str, Any], Any]:
 class Plan:
     """The columns of a loader. `options` goes to the extension; `assemble` makes a batch of what comes back."""
 
-    def __init__(self, fields: Fields, given: Defaults, output: str) -> None:
+    def __init__(self, fields: Fields, given: Defaults, usual: Any, output: str) -> None:
         rows, as_dict = ([("image", "image"), ("label", "label")], False) if fields is None else _named(fields)
         if not rows:
             raise ArgumentError("fields: must name at least one column")
-        pairs = [_one(name, what, given) for name, what in rows]
+        filled = given.filled(usual)
+        pairs = [_one(name, what, filled) for name, what in rows]
         if not any(options["kind"] == _IMAGE for options, _ in pairs):
-            _refuse_unused(given)
+            given.refuse_all()
         self.names = tuple(name for name, _ in rows)
         self.options = [options for options, _ in pairs]
         self.hows = [how for _, how in pairs]
         self.makers = [_maker(how, output) for how in self.hows]
-        self.make: Callable[[list[Any]], Any]
+        self.capsules = output == "torch"  # what the makers take
+        self.make: Callable[[Iterable[Any]], Any]
         if fields is None:
             self.make = tuple
         elif as_dict:
@@ -191,7 +198,7 @@ class Plan:
             self.make = batch_type(self.names)._make
 
     def assemble(self, columns: tuple[Any, ...]) -> Any:
-        return self.make([maker(column) for maker, column in zip(self.makers, columns)])
+        return self.make(map(operator.call, self.makers, columns))
 
     def on_device(self) -> list[tuple[int, Any, Callable[[Any], Any]]]:
         """(number, its type's name or None for lists, what turns its tensor or list into what the user gets)."""
@@ -231,19 +238,26 @@ def _maker(how: Any, output: str) -> Callable[[Any], Any]:
         if how == "channels_last":
             raise ArgumentError('layout="channels_last": needs output="torch" or "numpy"')
         return lambda column: column
+    if output == "torch":
+        return _torch_maker(how)
     asarray: Callable[[Any], Any] = np.asarray
     if how == "valid":
         asarray = lambda column: np.asarray(column).view(np.bool_)  # noqa: E731
-    if output == "torch":
-        import torch
-
-        from_numpy = torch.from_numpy
-        if how == "channels_last":
-            return lambda column: from_numpy(asarray(column)).permute(0, 3, 1, 2)
-        return lambda column: from_numpy(asarray(column))
     if how == "channels_last":
         return lambda column: asarray(column).transpose(0, 3, 1, 2)
     return asarray
+
+
+def _torch_maker(how: Any) -> Callable[[Any], Any]:
+    """Of a DLPack capsule: a tensor made of an array would cost the array, too."""
+    import torch
+
+    from_dlpack: Callable[[Any], Any] = torch.utils.dlpack.from_dlpack
+    if how == "valid":  # PyTorch 1.13 knows no capsules of bool
+        return lambda capsule: from_dlpack(capsule).view(torch.bool)
+    if how == "channels_last":
+        return lambda capsule: from_dlpack(capsule).permute(0, 3, 1, 2)
+    return from_dlpack
 
 
 def _raw_maker(raw: Raw) -> Callable[[Any], Any]:

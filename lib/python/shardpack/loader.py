@@ -36,13 +36,12 @@ class _Epoch(Iterator[Any]):
         self._loader: Optional[Loader] = loader
 
     def __next__(self) -> Any:
-        if self._loader is None:
-            raise StopIteration
-        try:
-            return self._loader._next(self)
-        except StopIteration:
+        loader = self._loader
+        batch = None if loader is None else loader._next(self)
+        if batch is None:
             self._loader = None
-            raise
+            raise StopIteration
+        return batch
 
 
 class Loader:
@@ -97,11 +96,12 @@ class Loader:
         image: what is done to images: `RandomResizedCrop`, ``[Resize(256), CenterCrop(224)]``, ``Resize((h, w))``,
             flips, or a list of them. None: ``RandomResizedCrop(224)`` with shuffling, else Resize(256) and
             CenterCrop(224). Pixels are those of torchvision on PIL images
-        hflip, vflip: probability of a left-right and an upside-down mirror
+        hflip, vflip: probability of a left-right and an upside-down mirror. None: 0
         fields: names of columns (a named tuple comes), or a dict ``{name: column}`` (a dict comes), where a column is a
             name, a transform, an `Image` or a `Raw`. None: ``(image, label)``
-        dtype: ``"float32"``, ``"float16"`` or ``"uint8"`` (a quarter of the memory and of the upload)
-        layout: ``"NCHW"``, ``"NHWC"`` or ``"channels_last"`` (shape NCHW over NHWC memory, as PyTorch's format)
+        dtype: ``"float32"``, ``"float16"`` or ``"uint8"`` (a quarter of the memory and of the upload). None: float32
+        layout: ``"NCHW"``, ``"NHWC"`` or ``"channels_last"`` (shape NCHW over NHWC memory, as PyTorch's format). None:
+            NCHW
         mean, std: floats become ``(x - mean) / std`` after scaling to 0 to 1; a number or three
         pin_memory: page-lock the memory that workers write into, once, so that a GPU copies straight from it: True,
             ``"auto"`` (where it cannot be: a warning, and pageable memory) or False. None: True with ``device``.
@@ -163,11 +163,11 @@ class Loader:
         rank: Optional[int] = None,
         world_size: Optional[int] = None,
         image: Any = None,
-        hflip: float = 0.0,
-        vflip: float = 0.0,
+        hflip: Optional[float] = None,
+        vflip: Optional[float] = None,
         fields: _columns.Fields = None,
-        dtype: Any = "float32",
-        layout: str = "NCHW",
+        dtype: Any = None,
+        layout: Optional[str] = None,
         mean: Any = None,
         std: Any = None,
         pin_memory: Any = None,
@@ -215,9 +215,8 @@ class Loader:
             "pin_memory": pin,
         }
         options.update(_loader_args.counts(num_workers, chunk, lane_buffer, lane_groups, limit))
-        flips = _args.real("hflip", hflip, 0, 1), _args.real("vflip", vflip, 0, 1)
-        images = _columns.Defaults(image, dtype, layout, mean, std, *flips, _loader_args.default_image(self.shuffle))
-        self._plan = _columns.Plan(fields, images, self.output)
+        images = _columns.Defaults(image, dtype, layout, mean, std, hflip, vflip)
+        self._plan = _columns.Plan(fields, images, _loader_args.default_image(self.shuffle), self.output)
         self._open(options)
 
     def _open(self, options: dict[str, Any]) -> None:
@@ -228,7 +227,7 @@ class Loader:
         self._before: Optional[tuple[str, tuple[int, int]]] = None  # state and position without it
         self._guarded = False
         if options["pin_memory"] == 0:
-            self._core = _core.Loader(self._dataset, options, self._plan.options)
+            self._core = _core.Loader(self._dataset, options, self._plan.options, self._plan.capsules)
         else:
             self._open_pinned(options)
         self._length: int = self._core.length()
@@ -244,7 +243,8 @@ class Loader:
         cuda = gpu.cuda() if self.output == "torch" else None
         index = self._device if self._device is not None or cuda is None else cuda.current_device()
         with cuda.device(index) if cuda else contextlib.nullcontext():
-            self._core = _core.Loader(self._dataset, options, self._plan.options)
+            capsules = self._plan.capsules and self._device is None
+            self._core = _core.Loader(self._dataset, options, self._plan.options, capsules)
         if self._device is not None:
             self._feed = gpu.Feed(self._device, self._plan)
             return
@@ -269,42 +269,41 @@ class Loader:
         return epoch_iterator
 
     def _next(self, iterator: _Epoch) -> Any:
-        core = self._used()
+        """The next batch, or None. The trainer waits for it, with other things in the CPU's caches than this: each step
+        costs microseconds."""
+        core = self._core
         if self._current is None or self._current() is not iterator:
             raise RuntimeError(
                 "another iteration of this Loader has begun, or it was moved by load_state_dict, while this one was "
                 "under way; to iterate twice at once, make two Loaders"
             )
-        batch = self._take(core) if self._feed is None else self._take_from_device(core, self._feed)
-        if batch is None:
-            self._current = None
-            if self._wanted is not None:
-                core.set_epoch(self._wanted)
-                self._wanted = None
-            self._at_start = True
-            raise StopIteration
-        self._at_start = False
-        self._delivered += 1
-        return batch
-
-    def _take(self, core: Any) -> Any:
-        """The next batch, or None."""
-        taken = core.next()
+        if self._feed is None:
+            taken = core.next()
+            batch = None if taken is None else self._plan.assemble(taken[0])
+            if self._guarded and taken is not None:
+                batch = self._plan.guarded(batch, taken[1] if core.pinned else None)
+        else:
+            batch = self._take_from_device(core, self._feed)
         if core.noted:
             self._warn()
-        if taken is None:
-            return None
-        batch = self._plan.assemble(taken[0])
-        if not self._guarded:
-            return batch
-        return self._plan.guarded(batch, taken[1] if core.pinned else None)
+        if batch is None:
+            self._end_epoch(core)
+        else:
+            self._at_start = False
+            self._delivered += 1
+        return batch
+
+    def _end_epoch(self, core: Any) -> None:
+        self._current = None
+        if self._wanted is not None:
+            core.set_epoch(self._wanted)
+            self._wanted = None
+        self._at_start = True
 
     def _take_from_device(self, core: Any, feed: gpu.Feed) -> Any:
         """The next batch, or None; the one after it is sent on its way if it is there."""
         sent = self._ahead or self._send(core, feed)
         self._drop_ahead()
-        if core.noted:
-            self._warn()
         if isinstance(sent, BaseException):
             raise sent
         if sent is self._END:

@@ -8,8 +8,8 @@
 
 typedef struct column {
     PyObject_HEAD PyObject *lease; /* NULL: the data is its own */
+    spk_view view;                 /* of data */
     void *data;
-    spk_dtype dtype;
     int ndim;
     Py_ssize_t item, bytes;
     Py_ssize_t shape[DIMS], strides[DIMS];
@@ -23,13 +23,13 @@ static const struct {
              [SPK_FLOAT32] = {"float32", "f", 4},
              [SPK_INT64] = {"int64", "q", 8}};
 
-PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *view, uint64_t copy_below)
+PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *view)
 {
     column *self = PyObject_New(column, state->column);
     if (!self)
         return NULL;
     self->lease = NULL;
-    self->dtype = view->dtype;
+    self->view = *view;
     self->ndim = (int)view->ndim;
     self->item = types[view->dtype].item;
     self->bytes = (Py_ssize_t)view->bytes;
@@ -40,9 +40,8 @@ PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *vi
         stride *= self->shape[i];
     }
     memcpy(&self->data, &view->data, sizeof self->data); /* batches may be written to */
-    if (view->bytes >= copy_below) {
+    if (lease) {
         self->lease = Py_NewRef(lease);
-        core_lease_viewed(lease);
         return (PyObject *)self;
     }
     self->data = malloc(view->bytes > 0 ? (size_t)view->bytes : 1);
@@ -51,6 +50,7 @@ PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *vi
         return PyErr_NoMemory();
     }
     memcpy(self->data, view->data, (size_t)view->bytes);
+    self->view.data = self->data;
     return (PyObject *)self;
 }
 
@@ -75,7 +75,7 @@ static int get_buffer(PyObject *object, Py_buffer *out, int flags)
     out->len = self->bytes;
     out->itemsize = self->item;
     out->ndim = self->ndim;
-    memcpy(&out->format, &types[self->dtype].format, sizeof out->format);
+    memcpy(&out->format, &types[self->view.dtype].format, sizeof out->format);
     out->shape = self->shape;
     out->strides = self->strides;
     return 0;
@@ -97,7 +97,7 @@ static PyObject *get_shape(PyObject *object, void *closure)
 static PyObject *get_dtype(PyObject *object, void *closure)
 {
     (void)closure;
-    return PyUnicode_FromString(types[((column *)object)->dtype].name);
+    return PyUnicode_FromString(types[((column *)object)->view.dtype].name);
 }
 
 static PyObject *get_nbytes(PyObject *object, void *closure)
@@ -122,7 +122,7 @@ static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords)
         PyErr_SetString(PyExc_BufferError, "copy=True: columns are lent as they are");
         return NULL;
     }
-    return core_dlpack(object, self->data, self->dtype, self->ndim, self->shape);
+    return core_dlpack(object, &self->view);
 }
 
 static PyObject *dlpack_device(PyObject *object, PyObject *none)
@@ -136,7 +136,7 @@ static PyObject *repr(PyObject *object)
 {
     column *self = (column *)object;
     PyObject *shape = get_shape(object, NULL);
-    PyObject *text = shape ? PyUnicode_FromFormat("<shardpack column %S %s%s>", shape, types[self->dtype].name,
+    PyObject *text = shape ? PyUnicode_FromFormat("<shardpack column %S %s%s>", shape, types[self->view.dtype].name,
                                                   self->lease ? "" : ", a copy")
                            : NULL;
     Py_XDECREF(shape);

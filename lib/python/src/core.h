@@ -90,12 +90,12 @@ void core_lease_viewed(PyObject *lease);
 
 /* column.c */
 extern PyType_Spec core_column_spec;
-/* A column of fixed shape: a view that keeps the lease, or its own copy if it has fewer than copy_below bytes. */
-PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *view, uint64_t copy_below);
+/* A column of fixed shape: a view that keeps the lease; NULL: its own copy. */
+PyObject *core_column_new(core_state *state, PyObject *lease, const spk_view *view);
 
 /* dlpack.c */
-/* A capsule "dltensor" over data that `owner` keeps. */
-PyObject *core_dlpack(PyObject *owner, void *data, spk_dtype dtype, int ndim, const Py_ssize_t *shape);
+/* A capsule "dltensor" over the data of a view that `owner` keeps; NULL: over its own copy. */
+PyObject *core_dlpack(PyObject *owner, const spk_view *view);
 
 /* loader.c */
 extern PyType_Spec core_loader_spec;

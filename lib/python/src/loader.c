@@ -17,6 +17,7 @@ typedef struct loader {
     spk_loader *loader; /* NULL: closed */
     core_shop *shop;
     size_t columns;
+    int capsules; /* columns of fixed shape come as DLPack capsules */
     uint64_t row; /* of the last batch: position of its first row in its epoch, and that epoch */
     uint32_t epoch;
     PyThreadState *thread; /* of the call under way */
@@ -82,7 +83,7 @@ static int check(const loader *self)
         return -1;
     }
     if (!self->loader) {
-        PyErr_SetString(PyExc_RuntimeError, "the loader is closed");
+        PyErr_SetString(PyExc_RuntimeError, "the Loader is closed");
         return -1;
     }
     return 0;
@@ -111,15 +112,17 @@ static int open_loader(loader *self, PyObject *options, PyObject *columns)
 static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     PyObject *dataset = NULL, *options = NULL, *columns = NULL;
-    static char *names[] = {"dataset", "options", "columns", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!:Loader", names, core_state_of(type)->dataset, &dataset,
-                                     &PyDict_Type, &options, &PyList_Type, &columns))
+    int capsules = 0;
+    static char *names[] = {"dataset", "options", "columns", "capsules", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!O!O!|p:Loader", names, core_state_of(type)->dataset, &dataset,
+                                     &PyDict_Type, &options, &PyList_Type, &columns, &capsules))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     loader *self = (loader *)allocate(type, 0); /* zeroed */
     if (!self)
         return NULL;
     self->dataset = Py_NewRef(dataset);
+    self->capsules = capsules;
     self->shop = calloc(1, sizeof *self->shop);
     if (!self->shop) {
         Py_DECREF(self);
@@ -180,7 +183,7 @@ static PyObject *values_of(const spk_view *view)
     return list;
 }
 
-static PyObject *column_of(core_state *state, PyObject *lease, const spk_batch *batch, size_t i)
+static PyObject *column_of(const loader *self, core_state *state, PyObject *lease, const spk_batch *batch, size_t i)
 {
     spk_view view;
     spk_error err;
@@ -189,7 +192,11 @@ static PyObject *column_of(core_state *state, PyObject *lease, const spk_batch *
         return core_raise(&err);
     if (view.offsets)
         return values_of(&view);
-    return core_column_new(state, lease, &view, COPY_BELOW);
+    if (view.bytes < COPY_BELOW)
+        lease = NULL;
+    else
+        core_lease_viewed(lease);
+    return self->capsules ? core_dlpack(lease, &view) : core_column_new(state, lease, &view);
 }
 
 static PyObject *next(PyObject *object, PyObject *none)
@@ -215,7 +222,7 @@ static PyObject *next(PyObject *object, PyObject *none)
     PyObject *lease = core_lease_new(state, self->shop, batch);
     PyObject *columns = lease ? PyTuple_New((Py_ssize_t)self->columns) : NULL;
     for (size_t i = 0; columns && i < self->columns; i++) {
-        PyObject *column = column_of(state, lease, batch, i);
+        PyObject *column = column_of(self, state, lease, batch, i);
         if (!column || PyTuple_SetItem(columns, (Py_ssize_t)i, column) < 0)
             Py_CLEAR(columns);
     }
