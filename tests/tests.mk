@@ -134,6 +134,7 @@ check-unit: $(UNIT_BIN) ## one suite only: unit, format, cli, e2e, lint, headers
 check-unit check-format check-cli check-e2e check-lint check-headers check-exports check-install:
 	@$(SUITES) $(@:check-%=%)
 check-format check-cli check-e2e: all $(EXAMPLE_BIN)
+check-python: $(CUDART_STANDIN)
 check-exports check-install: lib
 # Its own build: without optimisation, so that what it says names lines.
 .PHONY: check-valgrind
