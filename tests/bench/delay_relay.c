@@ -1,9 +1,12 @@
-/* delay_relay HOST_PORT MS: relays TCP connections on loopback to 127.0.0.1:HOST_PORT and delays every byte by MS / 2
- * in each direction, and a connection's first byte by MS more, as a handshake would. Prints its port; ends with its
- * standard input. Bandwidth is not limited: at most WINDOW bytes are under way in each direction. */
+/* delay_relay HOST_PORT MS [MBIT]: relays TCP connections on loopback to 127.0.0.1:HOST_PORT. What clients send is held
+ * back by MS, a connection's first bytes by MS more, as a handshake would; what the server sends passes at once, so
+ * that each round trip takes MS longer. MBIT: so many megabits per second from the server, all connections together.
+ * Prints its port; ends with its standard input. Replies are spliced from socket to socket: the machine is shared with
+ * what is measured. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdint.h>
@@ -15,28 +18,31 @@
 #include <unistd.h>
 
 #define PAIRS_MAX 512
-#define WINDOW (16u << 20)
-#define PIECE (256u << 10)
+#define WINDOW (16u << 20) /* bytes held back, at most, of one client */
+#define PIECE (64u << 10)
+#define PIPE (1 << 20)
+#define TICK_NS 500000u /* how often a limited rate is looked at */
 
+/* Sent by a client, not due yet. */
 typedef struct piece {
     struct piece *next;
     uint64_t due;
     size_t n, sent;
-    char data[];
+    char data[PIECE];
 } piece;
 
-typedef struct lane {
-    int from, to;
+static struct pair {
+    int open, client, server;
     piece *first, **last;
     size_t held;
-    int ended; /* from has no more */
-    uint64_t extra;
-} lane;
-
-static struct pair {
-    lane lanes[2];
-    int open;
+    int client_ended, server_ended;
+    uint64_t handshake; /* still to be added to the first bytes */
+    int pipe[2];
+    size_t in_pipe;
 } pairs[PAIRS_MAX];
+
+static uint64_t delay_ns;
+static double bytes_per_ns, budget; /* 0: not limited */
 
 static uint64_t now_ns(void)
 {
@@ -47,105 +53,159 @@ static uint64_t now_ns(void)
 
 static void close_pair(struct pair *p)
 {
-    close(p->lanes[0].from);
-    close(p->lanes[1].from);
-    for (int i = 0; i < 2; i++)
-        for (piece *x = p->lanes[i].first, *next = NULL; x; x = next) {
-            next = x->next;
-            free(x);
-        }
+    close(p->client);
+    close(p->server);
+    close(p->pipe[0]);
+    close(p->pipe[1]);
+    for (piece *x = p->first, *next = NULL; x; x = next) {
+        next = x->next;
+        free(x);
+    }
     memset(p, 0, sizeof *p);
 }
 
-static void open_pair(int listener, const struct sockaddr_in *upstream, uint64_t handshake)
+static void open_pair(int listener, const struct sockaddr_in *upstream)
 {
-    int on = 1, a = accept4(listener, NULL, NULL, SOCK_NONBLOCK), b = socket(AF_INET, SOCK_STREAM, 0), i = 0;
+    int on = 1, i = 0, fds[2] = {-1, -1};
+    int client = accept4(listener, NULL, NULL, SOCK_NONBLOCK), server = socket(AF_INET, SOCK_STREAM, 0);
     while (i < PAIRS_MAX && pairs[i].open)
         i++;
-    if (a < 0 || b < 0 || i == PAIRS_MAX || connect(b, (const struct sockaddr *)upstream, sizeof *upstream) != 0) {
-        close(a);
-        close(b);
+    if (client < 0 || server < 0 || i == PAIRS_MAX || pipe2(fds, O_NONBLOCK) != 0 ||
+        connect(server, (const struct sockaddr *)upstream, sizeof *upstream) != 0) {
+        close(client);
+        close(server);
+        close(fds[0]);
+        close(fds[1]);
         return;
     }
-    setsockopt(a, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(b, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    fcntl(server, F_SETFL, O_NONBLOCK);
+    fcntl(fds[0], F_SETPIPE_SZ, PIPE);
+    setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     struct pair *p = &pairs[i];
-    p->open = 1;
-    p->lanes[0] = (lane){.from = a, .to = b, .last = &p->lanes[0].first, .extra = handshake};
-    p->lanes[1] = (lane){.from = b, .to = a, .last = &p->lanes[1].first};
+    *p = (struct pair){.open = 1, .client = client, .server = server, .handshake = delay_ns, .pipe = {fds[0], fds[1]}};
+    p->last = &p->first;
 }
 
-static void take(lane *l, uint64_t delay)
+static void take_request(struct pair *p)
 {
-    piece *x = malloc(sizeof *x + PIECE);
-    ssize_t n = x ? recv(l->from, x->data, PIECE, MSG_DONTWAIT) : -1;
+    piece *x = malloc(sizeof *x);
+    ssize_t n = x ? recv(p->client, x->data, PIECE, 0) : -1;
     if (n <= 0) {
         free(x);
-        l->ended = n == 0 || (n < 0 && errno != EAGAIN);
+        p->client_ended = n == 0 || errno != EAGAIN;
         return;
     }
     x->next = NULL;
     x->n = (size_t)n;
     x->sent = 0;
-    x->due = now_ns() + delay + l->extra;
-    l->extra = 0;
-    *l->last = x;
-    l->last = &x->next;
-    l->held += x->n;
+    x->due = now_ns() + delay_ns + p->handshake;
+    p->handshake = 0;
+    *p->last = x;
+    p->last = &x->next;
+    p->held += x->n;
 }
 
 /* -1: the connection is gone. */
-static int give(lane *l, uint64_t now)
+static int give_request(struct pair *p, uint64_t now)
 {
-    while (l->first && l->first->due <= now) {
-        piece *x = l->first;
-        ssize_t n = send(l->to, x->data + x->sent, x->n - x->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (p->first && p->first->due <= now) {
+        piece *x = p->first;
+        ssize_t n = send(p->server, x->data + x->sent, x->n - x->sent, MSG_NOSIGNAL);
         if (n < 0)
             return errno == EAGAIN ? 0 : -1;
         x->sent += (size_t)n;
-        l->held -= (size_t)n;
+        p->held -= (size_t)n;
         if (x->sent < x->n)
             return 0;
-        l->first = x->next;
-        if (!l->first)
-            l->last = &l->first;
+        p->first = x->next;
+        if (!p->first)
+            p->last = &p->first;
         free(x);
     }
-    return l->ended && !l->first ? -1 : 0;
+    return p->client_ended && !p->first ? -1 : 0;
 }
 
-static void run(int listener, const struct sockaddr_in *upstream, uint64_t rtt)
+static void take_reply(struct pair *p)
+{
+    size_t most = bytes_per_ns > 0 && budget < PIPE ? (size_t)budget : PIPE;
+    ssize_t n = splice(p->server, NULL, p->pipe[1], NULL, most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+    if (n > 0) {
+        p->in_pipe += (size_t)n;
+        budget -= (double)n;
+    } else {
+        p->server_ended = n == 0 || errno != EAGAIN;
+    }
+}
+
+/* -1: the connection is gone. */
+static int give_reply(struct pair *p)
+{
+    while (p->in_pipe > 0) {
+        ssize_t n = splice(p->pipe[0], NULL, p->client, NULL, p->in_pipe, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
+        if (n <= 0)
+            return n < 0 && errno == EAGAIN ? 0 : -1;
+        p->in_pipe -= (size_t)n;
+    }
+    return p->server_ended ? -1 : 0;
+}
+
+/* A socket that nothing is wanted of is left out: poll would tell of its end again and again. */
+static struct pollfd want(int fd, int in, int out)
+{
+    short events = (short)((in ? POLLIN : 0) | (out ? POLLOUT : 0));
+    return (struct pollfd){.fd = events ? fd : -1, .events = events};
+}
+
+static void add_budget(uint64_t now)
+{
+    static uint64_t before;
+    double most = 4 * TICK_NS * bytes_per_ns;
+    budget += before ? (double)(now - before) * bytes_per_ns : 0;
+    budget = budget < most ? budget : most;
+    before = now;
+}
+
+static void run(int listener, const struct sockaddr_in *upstream)
 {
     static struct pollfd fds[2 * PAIRS_MAX + 2];
-    static lane *lanes[2 * PAIRS_MAX];
+    static struct pair *of[PAIRS_MAX];
+    static int first; /* with a limited rate each connection comes first in turn */
     for (;;) {
-        uint64_t now = now_ns(), next = now + 1000000000u;
+        uint64_t now = now_ns(), next = now + 999999999u;
         nfds_t n = 2;
+        add_budget(now);
+        int may = bytes_per_ns <= 0 || budget >= 1;
         fds[0] = (struct pollfd){.fd = 0, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = listener, .events = POLLIN};
+        first++;
         for (int i = 0; i < PAIRS_MAX; i++) {
-            if (pairs[i].open && (give(&pairs[i].lanes[0], now) < 0 || give(&pairs[i].lanes[1], now) < 0))
-                close_pair(&pairs[i]);
-            for (int k = 0; k < 2 && pairs[i].open; k++) {
-                lane *l = &pairs[i].lanes[k];
-                short events = l->held < WINDOW && !l->ended ? POLLIN : 0;
-                if (l->first && l->first->due > now)
-                    next = l->first->due < next ? l->first->due : next;
-                lanes[n - 2] = l;
-                lane *back = &pairs[i].lanes[1 - k]; /* what is due there and did not go out waits for this socket */
-                events = (short)(events | (back->first && back->first->due <= now ? POLLOUT : 0));
-                fds[n++] = (struct pollfd){.fd = l->from, .events = events};
-            }
+            struct pair *p = &pairs[(i + first) % PAIRS_MAX];
+            if (p->open && (give_request(p, now) < 0 || give_reply(p) < 0))
+                close_pair(p);
+            if (!p->open)
+                continue;
+            if (p->first && p->first->due > now)
+                next = p->first->due < next ? p->first->due : next;
+            of[n / 2 - 1] = p;
+            fds[n++] = want(p->client, p->held < WINDOW && !p->client_ended, p->in_pipe > 0);
+            fds[n++] = want(p->server, may && p->in_pipe == 0, p->first && p->first->due <= now);
         }
-        struct timespec wait = {.tv_nsec = next > now ? (long)((next - now) % 1000000000u) : 0};
+        if (!may)
+            next = now + TICK_NS < next ? now + TICK_NS : next;
+        struct timespec wait = {.tv_nsec = (long)(next - now)};
         ppoll(fds, n, &wait, NULL);
         if (fds[0].revents)
             return;
-        for (nfds_t i = 2; i < n; i++)
+        for (nfds_t i = 2; i < n; i += 2) {
+            struct pair *p = of[i / 2 - 1];
             if (fds[i].revents & (POLLIN | POLLHUP | POLLERR))
-                take(lanes[i - 2], rtt / 2);
+                take_request(p);
+            if (fds[i + 1].revents & (POLLIN | POLLHUP | POLLERR) && (bytes_per_ns <= 0 || budget >= 1))
+                take_reply(p);
+        }
         if (fds[1].revents)
-            open_pair(listener, upstream, rtt);
+            open_pair(listener, upstream);
     }
 }
 
@@ -154,14 +214,16 @@ int main(int argc, char **argv)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, up = a;
     socklen_t size = sizeof a;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
-    if (argc != 3 || listener < 0 || bind(listener, (struct sockaddr *)&a, sizeof a) != 0 ||
+    if (argc < 3 || listener < 0 || bind(listener, (struct sockaddr *)&a, sizeof a) != 0 ||
         listen(listener, 256) != 0 || getsockname(listener, (struct sockaddr *)&a, &size) != 0) {
-        fprintf(stderr, "usage: delay_relay PORT MS\n");
+        fprintf(stderr, "usage: delay_relay PORT MS [MBIT]\n");
         return 2;
     }
+    delay_ns = (uint64_t)(atof(argv[2]) * 1e6);
+    bytes_per_ns = argc > 3 ? atof(argv[3]) / 8e3 : 0;
     up.sin_port = htons((uint16_t)atoi(argv[1]));
     printf("%d\n", ntohs(a.sin_port));
     fflush(stdout);
-    run(listener, &up, (uint64_t)(atof(argv[2]) * 1e6));
+    run(listener, &up);
     return 0;
 }
