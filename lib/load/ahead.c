@@ -18,7 +18,7 @@
 
 /* A part of Q whose frames are announced. */
 typedef struct run {
-    uint64_t stop; /* place in Q behind it */
+    uint64_t start, stop; /* places in Q */
     uint64_t bytes;
 } run;
 
@@ -164,6 +164,8 @@ static uint64_t read_before(const spk_plan *plan, const lane_state *s, uint64_t 
     return place < s->end ? place : s->end;
 }
 
+/* Bytes that are announced and not read yet. What was read of a run counts no more: a run may be more than a lane's
+ * share, and the next one must be under way before this one's end. */
 static uint64_t unread(lane_state *s, uint64_t place)
 {
     uint64_t sum = 0;
@@ -172,8 +174,11 @@ static uint64_t unread(lane_state *s, uint64_t place)
         gone++;
     s->runs_n -= gone;
     memmove(s->runs, s->runs + gone, s->runs_n * sizeof *s->runs);
-    for (uint32_t i = 0; i < s->runs_n; i++)
-        sum += s->runs[i].bytes;
+    for (uint32_t i = 0; i < s->runs_n; i++) {
+        const run *r = &s->runs[i];
+        uint64_t from = place > r->start ? place : r->start;
+        sum += (uint64_t)((double)r->bytes * (double)(r->stop - from) / (double)(r->stop - r->start));
+    }
     return sum;
 }
 
@@ -184,8 +189,8 @@ static spk_status announce_frames(spk_ahead *a, const spk_plan *plan, lane_state
     while (s->frames < s->end && s->runs_n < RUNS_MAX && (bytes < a->lane_bytes || s->runs_n == 0)) {
         uint64_t stop = 0, first = span_at(a, plan, s->frames, s->end, &stop), sum = 0;
         SPK_TRY(announce(a, first, stop - s->frames, true, &sum, err));
+        s->runs[s->runs_n++] = (run){s->frames, stop, sum};
         s->frames = stop;
-        s->runs[s->runs_n++] = (run){stop, sum};
         bytes += sum;
     }
     return SPK_OK;
