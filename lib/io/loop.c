@@ -22,7 +22,9 @@ static CURLM *make_multi(void)
 {
     CURLM *m = curl_multi_init();
     if (m) {
-        curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, SPK_NET_PER_HOST);
+        /* Requests that libcurl held back would age there, and time out once their turn has come: window.c holds them
+         * back itself. This is for those that do not wait, and second ones. */
+        curl_multi_setopt(m, CURLMOPT_MAX_HOST_CONNECTIONS, 2L * SPK_NET_PER_HOST);
         curl_multi_setopt(m, CURLMOPT_MAXCONNECTS, 64L);
         curl_multi_setopt(m, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
     }
@@ -45,6 +47,7 @@ spk_status spk_loop_init(spk_net *net, spk_error *err)
     init_sync(net);
     net->pid = getpid();
     net->multi = make_multi();
+    net->windows_end = &net->windows;
     return net->multi ? SPK_OK : spk_error_nomem(err, 0);
 }
 
@@ -69,6 +72,8 @@ static void after_fork(spk_net *net)
     net->idle_n = 0;
     net->multi = make_multi();
     net->transfers = NULL;
+    for (size_t i = 0; i < net->mirrors_n; i++)
+        net->mirrors[i].running = 0;
     for (spk_window *w = net->windows; w; w = w->list)
         w->main_on = w->hedge_on = false;
 }
@@ -120,13 +125,16 @@ static void take_messages(spk_net *net)
     }
 }
 
+/* Those that are under way first: where one ends, the oldest that waits begins. */
 static void step_all(spk_net *net)
 {
     uint64_t now = spk_now_ns();
-    for (spk_window *w = net->windows, *next = NULL; w; w = next) {
-        next = w->list;
-        spk_window_step(w, now);
-    }
+    for (int waiting = 0; waiting < 2; waiting++)
+        for (spk_window *w = net->windows, *next = NULL; w; w = next) {
+            next = w->list;
+            if ((waiting != 0) == !(w->main_on || w->hedge_on))
+                spk_window_step(w, now);
+        }
 }
 
 static uint64_t next_due(const spk_net *net, uint64_t now, uint64_t until)

@@ -23,7 +23,7 @@
 
 #define SPK_NET_IDLE_MAX 32u
 #define SPK_NET_SPARE_MAX 16u
-#define SPK_NET_PER_HOST 16L /* connections */
+#define SPK_NET_PER_HOST 16u /* requests at a time of a mirror; what waits for its turn is not begun */
 #define SPK_REPLY_BODY 1024u /* bytes kept of an error's body */
 
 typedef struct spk_s3 spk_s3;
@@ -35,9 +35,10 @@ typedef struct spk_transfer spk_transfer;
 
 typedef struct spk_mirror {
     spk_place place;
-    char *url;    /* as given, for packing */
-    char *target; /* prefix that requests go to: place.prefix, or the S3 endpoint's */
-    char *host;   /* S3: value of the Host header */
+    char *url;        /* as given, for packing */
+    char *target;     /* prefix that requests go to: place.prefix, or the S3 endpoint's */
+    char *host;       /* S3: value of the Host header */
+    uint32_t running; /* requests of this process */
     spk_net_counts *counts;
 } spk_mirror;
 
@@ -50,7 +51,8 @@ struct spk_net {
     CURL *idle[SPK_NET_IDLE_MAX];
     size_t idle_n;
     spk_transfer *transfers; /* all that were added to multi */
-    spk_window *windows;     /* all that are not complete */
+    spk_window *windows;     /* all that are not complete, the oldest first */
+    spk_window **windows_end;
     spk_mirror mirrors[SPK_NET_MIRRORS_MAX];
     size_t mirrors_n;
     spk_net_shared *shared, *own_shared;
@@ -159,6 +161,7 @@ struct spk_window {
     size_t cap, have;
     spk_transfer main, hedge;
     bool main_on, hedge_on;
+    bool urgent; /* a reader waits for it: begins at once */
     uint8_t *hedge_data;
     uint64_t ready_ns; /* not to be asked for again before */
     uint32_t served;   /* mirrors that gave bytes of it */

@@ -164,6 +164,7 @@ spk_status spk_transfer_start(spk_net *net, spk_transfer *t, const char *name, s
     if (t->next)
         t->next->link = &t->next;
     net->transfers = t;
+    net->mirrors[t->mirror].running++;
     atomic_fetch_add_explicit(&net->mirrors[t->mirror].counts->requests, 1, memory_order_relaxed);
     net->requests++;
     return SPK_OK;
@@ -174,6 +175,7 @@ void spk_transfer_end(spk_transfer *t)
     if (!t->easy)
         return;
     curl_multi_remove_handle(t->net->multi, t->easy);
+    t->net->mirrors[t->mirror].running--;
     spk_easy_put(t->net, t->easy);
     curl_slist_free_all(t->headers);
     t->easy = NULL;

@@ -24,11 +24,10 @@ static void list_add(spk_window *w)
     spk_net *net = w->object->net;
     if (w->list_in)
         return;
-    w->list = net->windows;
-    w->list_in = &net->windows;
-    if (w->list)
-        w->list->list_in = &w->list;
-    net->windows = w;
+    w->list = NULL;
+    w->list_in = net->windows_end;
+    *net->windows_end = w;
+    net->windows_end = &w->list;
 }
 
 static void list_remove(spk_window *w)
@@ -38,6 +37,8 @@ static void list_remove(spk_window *w)
     *w->list_in = w->list;
     if (w->list)
         w->list->list_in = w->list_in;
+    else
+        w->object->net->windows_end = w->list_in;
     w->list = NULL;
     w->list_in = NULL;
 }
@@ -151,11 +152,22 @@ static void note_text(spk_tries *t, const char *text)
     snprintf(t->last, sizeof t->last, "%.255s", text);
 }
 
+/* Whether as many requests as may be are under way at mirror m, or (SPK_NO_MIRROR) at every one. */
+static bool is_busy(const spk_net *net, size_t m)
+{
+    for (size_t i = 0; i < net->mirrors_n; i++)
+        if ((m == SPK_NO_MIRROR || m == i) && net->mirrors[i].running < SPK_NET_PER_HOST)
+            return false;
+    return true;
+}
+
 static void start_main(spk_window *w, uint64_t now)
 {
     spk_object *o = w->object;
     spk_net *net = o->net;
     spk_error err;
+    if (!w->urgent && is_busy(net, SPK_NO_MIRROR))
+        return;
     size_t m = spk_mirror_pick(net, o->excluded | o->lied, w->avoided);
     if (m == SPK_NO_MIRROR)
         m = spk_mirror_pick(net, o->excluded, w->avoided);
@@ -175,6 +187,8 @@ static void start_main(spk_window *w, uint64_t now)
         fail(w);
         return;
     }
+    if (!w->urgent && is_busy(net, m))
+        return;
     uint64_t slot = spk_mirror_slot(net, m, now);
     if (slot > now) {
         w->ready_ns = slot;
@@ -411,6 +425,7 @@ static bool hopeless(const spk_window *w, uint64_t deadline)
 spk_status spk_window_wait(spk_window *w, size_t have, uint64_t deadline, spk_error *err)
 {
     spk_object *o = w->object;
+    w->urgent = true;
     for (;;) {
         uint64_t now = spk_now_ns();
         if (w->done || (w->ask == SPK_ASK_RANGE && held(w) >= have))
