@@ -213,7 +213,7 @@ SPK_CHECK spk_status spk_streams_read(spk_streams *s, uint8_t *out, size_t n, ui
                                       uint32_t *served, spk_error *err);
 /* The reader got the bytes before off some other way, and goes on there. */
 void spk_streams_passed(spk_streams *s, uint64_t off);
-void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to);
+void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to, uint64_t until, uint64_t reader);
 /* The same for one piece, which is claimed. */
 void spk_streams_ahead_unit(spk_streams *s, uint64_t from, uint64_t to, uint64_t unit);
 /* A window that holds the piece `unit`, of any stream; NULL: none. */

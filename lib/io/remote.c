@@ -261,14 +261,14 @@ static spk_status remote_pread_checked(spk_source *s, void *out, size_t n, uint6
     return st;
 }
 
-static void remote_ahead(spk_source *s, uint64_t from, uint64_t to)
+static void remote_ahead(spk_source *s, uint64_t from, uint64_t to, uint64_t until, uint64_t reader)
 {
     remote *r = of_source(s);
     if (from >= to || to > r->object.size)
         return;
     enter(r);
     if (!r->entry || r->offsets)
-        spk_streams_ahead(&r->streams, from, to);
+        spk_streams_ahead(&r->streams, from, to, until, reader);
     else if (to == r->object.size && wanted(&r->streams, r->units - 1))
         spk_streams_ahead_unit(&r->streams, from, to, r->units - 1);
     leave(r);

@@ -83,10 +83,10 @@ bool spk_source_is_remote(const spk_source *s)
     return s->ops->pread_checked != NULL;
 }
 
-void spk_source_ahead(spk_source *s, uint64_t from, uint64_t to)
+void spk_source_ahead(spk_source *s, uint64_t from, uint64_t to, uint64_t until, uint64_t reader)
 {
     if (s->ops->ahead)
-        s->ops->ahead(s, from, to);
+        s->ops->ahead(s, from, to, until, reader);
 }
 
 void spk_source_units(spk_source *s, const uint64_t *offsets, const uint8_t (*digests)[16], uint64_t n)

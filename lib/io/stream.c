@@ -8,14 +8,17 @@
 #define STREAMS_MAX 256u
 #define WINDOW_FIRST ((uint64_t)256 << 10) /* of a reader that has not said how far it will go */
 #define WINDOW_LEAST ((uint64_t)2 << 20)   /* of one that has: most frames are in one */
-#define SKIP_MAX ((uint64_t)256 << 10)     /* bytes passed over instead of asking anew */
+#define ASKED_LEAST ((uint64_t)1 << 20)    /* of one that says how far it wants to go now */
+#define ASKED_MOST ((uint64_t)2 << 20)
+#define SKIP_MAX ((uint64_t)256 << 10) /* bytes passed over instead of asking anew */
 
 struct spk_stream {
     spk_stream *next;
     uint64_t at;   /* where the reader will go on */
     uint64_t from; /* where the next window begins */
     uint64_t end;
-    uint64_t step; /* bytes of the next window */
+    uint64_t step;   /* bytes of the next window */
+    uint64_t reader; /* one that says how far it wants to go now; 0: none */
     bool announced;
     uint64_t used, reads;
     spk_window *first, *last;
@@ -150,7 +153,12 @@ static spk_status fill(spk_streams *s, spk_stream *t, uint64_t until, spk_error 
     if (s->offsets && t->from < s->offsets[s->units])
         return fill_units(s, t, until, err);
     while (t->from < until) {
-        uint64_t n = t->step < t->end - t->from ? t->step : t->end - t->from;
+        uint64_t n = t->step;
+        if (t->reader)
+            n = until - t->from < ASKED_LEAST  ? ASKED_LEAST
+                : until - t->from < ASKED_MOST ? until - t->from
+                                               : ASKED_MOST;
+        n = n < t->end - t->from ? n : t->end - t->from;
         SPK_TRY(add_window(s, t, t->from, t->from + n, err));
         if (!t->announced)
             t->step = 2 * t->step < WINDOW_FIRST ? WINDOW_FIRST : 2 * t->step < most ? 2 * t->step : most;
@@ -184,13 +192,17 @@ static spk_status copy_out(spk_stream *t, uint8_t *out, size_t n, uint64_t off, 
     return SPK_OK;
 }
 
-/* The reader is at `off` now. */
+/* The reader is at `off` now; t may be gone afterwards. */
 static spk_status pass(spk_streams *s, spk_stream *t, uint64_t off, spk_error *err)
 {
     t->at = off;
     while (t->first && t->first->to <= off)
         drop_window(t);
-    return fill(s, t, off + s->object->net->ahead / 2, err);
+    if (t->announced && off >= t->end) {
+        remove_stream(s, t);
+        return SPK_OK;
+    }
+    return t->reader ? SPK_OK : fill(s, t, off + s->object->net->ahead / 2, err);
 }
 
 spk_status spk_streams_read(spk_streams *s, uint8_t *out, size_t n, uint64_t off, uint64_t deadline, uint32_t *served,
@@ -229,11 +241,19 @@ void spk_streams_passed(spk_streams *s, uint64_t off)
         remove_stream(s, t);
 }
 
-void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to)
+/* Each reader has its own, also of the same bytes. */
+void spk_streams_ahead(spk_streams *s, uint64_t from, uint64_t to, uint64_t until, uint64_t reader)
 {
+    spk_stream *t = reader ? s->first : NULL;
+    while (t && t->reader != reader)
+        t = t->next;
     s->told = true;
-    spk_stream *t = add_stream(s, from, to, true); /* each reader has its own, also of the same bytes */
-    if (t && fill(s, t, from + 1, NULL) < 0)
+    if (!t)
+        t = add_stream(s, from, to, true);
+    if (!t)
+        return;
+    t->reader = reader;
+    if (fill(s, t, reader ? until : from + 1, NULL) < 0)
         remove_stream(s, t);
 }
 

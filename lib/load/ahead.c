@@ -1,5 +1,6 @@
-/* A lane takes a run of the sequence Q in order, so what comes next is known: spans, each within one shard. Per lane it
- * is kept up to where tails and frames were asked for, and how many bytes of that are still to be read. */
+/* A lane takes a run of the sequence Q in order, and which outputs of which lane come next is known: so is what will be
+ * read, and when. Frames are asked for in that order, from the tasks of this batch on, until as many bytes are on their
+ * way or waiting to be read as may be. */
 #include "load/ahead.h"
 
 #include <poll.h>
@@ -12,21 +13,23 @@
 #include "plan/lane.h"
 
 #define TICK_NS 2000000u
-#define RUNS_MAX 16u
 #define LANE_LEAST ((uint64_t)1 << 20)
 #define LANE_MOST ((uint64_t)8 << 20)
 
-/* A part of Q whose frames are announced. */
+/* A part of Q within one shard. */
 typedef struct run {
-    uint64_t start, stop; /* places in Q */
-    uint64_t bytes;
+    uint64_t start, stop;     /* places in Q */
+    uint64_t first;           /* sample at start */
+    uint64_t from, to, asked; /* bytes of its frames in the shard; asked for up to here */
+    uint64_t reader;          /* its number for io/ */
 } run;
 
 typedef struct lane_state {
-    uint64_t tails, frames; /* places in Q up to which they are announced */
-    uint64_t begin, end;    /* of the lane in Q */
-    run runs[RUNS_MAX];     /* not read yet, in order */
-    uint32_t runs_n;
+    uint64_t begin, end;      /* of the lane in Q */
+    uint64_t tails, runs_end; /* places up to which tails were asked for, and runs made */
+    uint64_t frames, read;    /* places up to which frames were asked for, and read */
+    run *runs;                /* not read yet, in order */
+    size_t runs_n, runs_cap;
 } lane_state;
 
 struct spk_ahead {
@@ -35,6 +38,8 @@ struct spk_ahead {
     lane_state **lanes; /* NULL: not this worker's, or not yet */
     size_t lanes_n;
     uint64_t lane_bytes;
+    double sample_bytes, outstanding; /* bytes asked for and not read, by the mean size of samples */
+    uint64_t readers;
     /* In stored order: frames below this one of this shard are announced; output at which the last batch began. */
     uint64_t told_shard, told_frame, begun_at;
     uint64_t hint;
@@ -54,12 +59,16 @@ spk_status spk_ahead_new(spk_ahead **out, spk_shard_cache *cache, const spk_load
 
 void spk_ahead_reset(spk_ahead *a)
 {
-    for (size_t i = 0; i < a->lanes_n; i++)
+    for (size_t i = 0; i < a->lanes_n; i++) {
+        if (a->lanes[i])
+            free(a->lanes[i]->runs);
         free(a->lanes[i]);
+    }
     free(a->lanes);
     a->lanes = NULL;
     a->lanes_n = 0;
     a->lane_bytes = 0;
+    a->outstanding = 0;
     a->told_shard = UINT64_MAX;
     a->begun_at = 0;
     a->hint = 0;
@@ -86,6 +95,7 @@ static spk_status make_lanes(spk_ahead *a, const spk_plan *plan, spk_error *err)
     if (!a->lanes)
         return spk_error_nomem(err, (size_t)plan->lanes * sizeof *a->lanes);
     a->lanes_n = (size_t)plan->lanes;
+    a->sample_bytes = spk_shard_cache_sample_bytes(a->cache);
     uint64_t readers = (uint64_t)a->spec->world_size * (a->spec->workers > 0 ? a->spec->workers : 1);
     uint64_t mine = (plan->lanes + readers - 1) / readers, bytes = SPK_AHEAD_BYTES / mine;
     a->lane_bytes = bytes < LANE_LEAST ? LANE_LEAST : bytes < LANE_MOST ? bytes : LANE_MOST;
@@ -93,8 +103,8 @@ static spk_status make_lanes(spk_ahead *a, const spk_plan *plan, spk_error *err)
     return SPK_OK;
 }
 
-/* The samples [first, first + n): tails of their shards, or their frames, whose bytes are added up. */
-static spk_status announce(spk_ahead *a, uint64_t first, uint64_t n, bool frames, uint64_t *sum, spk_error *err)
+/* The samples [first, first + n): tails of their shards, or their frames. */
+static spk_status announce(spk_ahead *a, uint64_t first, uint64_t n, bool frames, spk_error *err)
 {
     while (n > 0) {
         const spk_shard *shard = NULL;
@@ -105,13 +115,12 @@ static spk_status announce(spk_ahead *a, uint64_t first, uint64_t n, bool frames
         if (frames) {
             SPK_TRY(spk_shard_cache_get(a->cache, number, &shard, err));
             uint64_t first_frame = spk_shard_frame_of(shard, within), last = spk_shard_frame_of(shard, within + k - 1);
-            if (a->lanes_n == 0 && a->told_shard == number && first_frame < a->told_frame)
+            if (a->told_shard == number && first_frame < a->told_frame)
                 first_frame = a->told_frame;
             if (first_frame <= last) {
                 spk_shard_frame_range(shard, first_frame, &from, &bytes, &content);
                 spk_shard_frame_range(shard, last, &to, &bytes, &content);
-                spk_source_ahead(spk_shard_source(shard), from, to + bytes);
-                *sum += to + bytes - from;
+                spk_source_ahead(spk_shard_source(shard), from, to + bytes, to + bytes, 0);
                 a->told_shard = number;
                 a->told_frame = last + 1;
             }
@@ -142,16 +151,16 @@ static spk_status new_lane(spk_ahead *a, const spk_plan *plan, uint64_t lane, ui
     a->lanes[lane] = s;
     s->begin = plan->lane_start[lane] / echo;
     s->end = (plan->lane_start[lane + 1] + echo - 1) / echo;
-    s->frames = s->begin;
+    s->read = s->begin;
     if (output > 0) { /* entered in the middle: the buffer holds samples from further back */
         SPK_TRY(spk_lane_enter(&l, plan, lane, output, err));
         uint64_t least = l.taken;
         for (uint64_t i = 0; i < l.fill; i++)
             least = l.slots[i] < least ? l.slots[i] : least;
-        s->frames = l.item0 + least < s->end ? l.item0 + least : s->end;
+        s->read = l.item0 + least < s->end ? l.item0 + least : s->end;
         spk_lane_leave(&l);
     }
-    s->tails = s->frames;
+    s->tails = s->runs_end = s->frames = s->read;
     return SPK_OK;
 }
 
@@ -164,74 +173,122 @@ static uint64_t read_before(const spk_plan *plan, const lane_state *s, uint64_t 
     return place < s->end ? place : s->end;
 }
 
-/* Bytes that are announced and not read yet. What was read of a run counts no more: a run may be more than a lane's
- * share, and the next one must be under way before this one's end. */
-static uint64_t unread(lane_state *s, uint64_t place)
+/* The next part of the lane's share of Q. */
+static spk_status add_run(spk_ahead *a, const spk_plan *plan, lane_state *s, spk_error *err)
 {
-    uint64_t sum = 0;
-    uint32_t gone = 0;
-    while (gone < s->runs_n && s->runs[gone].stop <= place)
-        gone++;
-    s->runs_n -= gone;
-    memmove(s->runs, s->runs + gone, s->runs_n * sizeof *s->runs);
-    for (uint32_t i = 0; i < s->runs_n; i++) {
-        const run *r = &s->runs[i];
-        uint64_t from = place > r->start ? place : r->start;
-        sum += (uint64_t)((double)r->bytes * (double)(r->stop - from) / (double)(r->stop - r->start));
-    }
-    return sum;
+    const spk_shard *shard = NULL;
+    uint64_t stop = 0, first = span_at(a, plan, s->runs_end, s->end, &stop), number = 0, within = 0, last = 0;
+    uint32_t bytes = 0, content = 0;
+    SPK_TRY(spk_grow(&s->runs, &s->runs_cap, s->runs_n + 1, sizeof *s->runs, err));
+    spk_shard_cache_locate(a->cache, first, &number, &within);
+    SPK_TRY(spk_shard_cache_get(a->cache, number, &shard, err));
+    run *r = &s->runs[s->runs_n];
+    *r = (run){.start = s->runs_end, .stop = stop, .first = first, .reader = ++a->readers};
+    spk_shard_frame_range(shard, spk_shard_frame_of(shard, within), &r->from, &bytes, &content);
+    spk_shard_frame_range(shard, spk_shard_frame_of(shard, within + (stop - r->start) - 1), &last, &bytes, &content);
+    r->asked = r->from;
+    r->to = last + bytes;
+    s->runs_n++;
+    s->runs_end = stop;
+    return SPK_OK;
 }
 
-/* Frames, as long as the lane's share of bytes has room; always the ones that come next. */
-static spk_status announce_frames(spk_ahead *a, const spk_plan *plan, lane_state *s, uint64_t place, spk_error *err)
+/* The frames of a run up to place. */
+static spk_status ask(spk_ahead *a, run *r, uint64_t place, spk_error *err)
 {
-    uint64_t bytes = unread(s, place);
-    while (s->frames < s->end && s->runs_n < RUNS_MAX && (bytes < a->lane_bytes || s->runs_n == 0)) {
-        uint64_t stop = 0, first = span_at(a, plan, s->frames, s->end, &stop), sum = 0;
-        SPK_TRY(announce(a, first, stop - s->frames, true, &sum, err));
-        s->runs[s->runs_n++] = (run){s->frames, stop, sum};
-        s->frames = stop;
-        bytes += sum;
+    const spk_shard *shard = NULL;
+    uint64_t number = 0, within = 0, until = 0, n = (place < r->stop ? place : r->stop) - r->start;
+    uint32_t bytes = 0, content = 0;
+    if (r->asked == r->to)
+        return SPK_OK;
+    spk_shard_cache_locate(a->cache, r->first + n - 1, &number, &within);
+    SPK_TRY(spk_shard_cache_get(a->cache, number, &shard, err));
+    spk_shard_frame_range(shard, spk_shard_frame_of(shard, within), &until, &bytes, &content);
+    if (until + bytes > r->asked) {
+        r->asked = until + bytes;
+        spk_source_ahead(spk_shard_source(shard), r->from, r->to, r->asked, r->reader);
     }
     return SPK_OK;
 }
 
-/* Tails of two spans more than frames were announced for. */
+/* The lane has read up to place: what it read is no longer outstanding. */
+static void set_read(spk_ahead *a, lane_state *s, uint64_t place)
+{
+    size_t gone = 0;
+    if (place <= s->read)
+        return;
+    uint64_t asked = place < s->frames ? place : s->frames;
+    if (asked > s->read)
+        a->outstanding -= (double)(asked - s->read) * a->sample_bytes;
+    s->read = place;
+    while (gone < s->runs_n && s->runs[gone].stop <= place)
+        gone++;
+    s->runs_n -= gone;
+    memmove(s->runs, s->runs + gone, s->runs_n * sizeof *s->runs);
+}
+
+/* Frames up to place, if there is room for them; *full: there is not. */
+static spk_status ask_frames(spk_ahead *a, const spk_plan *plan, lane_state *s, uint64_t place, bool *full,
+                             spk_error *err)
+{
+    uint64_t from = s->frames > s->read ? s->frames : s->read;
+    double more = place > from ? (double)(place - from) * a->sample_bytes : 0;
+    *full = a->outstanding > 0 && a->outstanding + more > (double)SPK_AHEAD_BYTES;
+    if (*full || more <= 0)
+        return SPK_OK;
+    while (s->runs_end < place)
+        SPK_TRY(add_run(a, plan, s, err));
+    for (size_t i = 0; i < s->runs_n && s->runs[i].start < place; i++)
+        SPK_TRY(ask(a, &s->runs[i], place, err));
+    s->frames = place;
+    a->outstanding += more;
+    return SPK_OK;
+}
+
+/* Tails of two spans more than there are runs. */
 static spk_status announce_tails(spk_ahead *a, const spk_plan *plan, lane_state *s, spk_error *err)
 {
-    uint64_t stop = s->frames, unused = 0;
+    uint64_t stop = s->runs_end;
     for (int i = 0; i < 3 && stop < s->end; i++) {
         uint64_t q = stop, first = span_at(a, plan, q, s->end, &stop);
         if (stop <= s->tails && i > 0)
             continue;
-        SPK_TRY(announce(a, first, stop - q, false, &unused, err));
+        SPK_TRY(announce(a, first, stop - q, false, err));
         s->tails = stop;
     }
     return SPK_OK;
 }
 
-static spk_status announce_task(spk_ahead *a, const spk_plan *plan, const spk_task *t, bool frames, spk_error *err)
+/* Place up to which the lane has read when it has delivered the task's outputs. */
+static uint64_t read_behind(const spk_plan *plan, const lane_state *s, const spk_task *t)
 {
-    uint64_t echo = plan->spec.echo, sum = 0;
+    return read_before(plan, s, t->output + t->count);
+}
+
+static spk_status announce_task(spk_ahead *a, const spk_plan *plan, const spk_task *t, bool frames, bool *full,
+                                spk_error *err)
+{
+    uint64_t echo = plan->spec.echo;
     if (t->pad || t->count == 0)
         return SPK_OK;
     if (!plan->spec.shuffle) {
         uint64_t first = t->output / echo, last = (t->output + t->count - 1) / echo;
-        return announce(a, first, last - first + 1, frames, &sum, err);
+        return announce(a, first, last - first + 1, frames, err);
     }
     if (!a->lanes[t->lane])
         SPK_TRY(new_lane(a, plan, t->lane, t->output, err));
     lane_state *s = a->lanes[t->lane];
     SPK_TRY(announce_tails(a, plan, s, err));
-    return frames ? announce_frames(a, plan, s, read_before(plan, s, t->output), err) : SPK_OK;
+    return frames ? ask_frames(a, plan, s, read_behind(plan, s, t), full, err) : SPK_OK;
 }
 
 static spk_status announce_all(spk_ahead *a, const spk_plan *plan, const spk_task *tasks, size_t n, bool frames,
                                uint64_t *row, spk_error *err)
 {
-    for (size_t i = 0; i < n; i++) {
+    bool full = false;
+    for (size_t i = 0; i < n && !full; i++) {
         *row = tasks[i].row;
-        SPK_TRY(announce_task(a, plan, &tasks[i], frames, err));
+        SPK_TRY(announce_task(a, plan, &tasks[i], frames, &full, err));
     }
     return SPK_OK;
 }
@@ -267,12 +324,8 @@ void spk_ahead_row(spk_ahead *a, const spk_plan *plan, const spk_task *task, uin
     if (!net)
         return;
     lane_state *s = plan->spec.shuffle && task->lane < a->lanes_n ? a->lanes[task->lane] : NULL;
-    if (s && !task->pad) {
-        uint64_t row = 0;
-        const spk_task now = {.lane = task->lane, .output = output, .count = 1};
-        spk_status ignored = announce_all(a, plan, &now, 1, true, &row, NULL);
-        (void)ignored;
-    }
+    if (s && !task->pad)
+        set_read(a, s, read_before(plan, s, output));
     uint64_t now_ns = spk_now_ns();
     if (now_ns - a->ticked_ns >= TICK_NS) {
         a->ticked_ns = now_ns;

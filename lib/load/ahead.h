@@ -24,9 +24,10 @@ void spk_ahead_reset(spk_ahead *a);
  * whose shard could not be opened. */
 SPK_CHECK spk_status spk_ahead_begin(spk_ahead *a, const spk_plan *plan, const spk_task *tasks, size_t n, uint64_t *row,
                                      spk_error *err);
-/* For tasks of a later batch: tails only, or (tails_are_there) frames as well. Never fails, seldom waits. */
+/* For tasks that come later, in their order: tails only, or (tails_are_there) frames as well, as long as there is room
+ * for their bytes. Never fails, seldom waits. */
 void spk_ahead_later(spk_ahead *a, const spk_plan *plan, const spk_task *tasks, size_t n, bool tails_are_there);
-/* Before a row: goes on announcing for its lane, and lets transfers go on now and then. */
+/* Before a row: what was read before it makes room, and transfers go on now and then. */
 void spk_ahead_row(spk_ahead *a, const spk_plan *plan, const spk_task *task, uint64_t output);
 /* Nothing to do: lets transfers go on until fd is readable, or none is left. */
 void spk_ahead_idle(spk_ahead *a, int fd);

@@ -29,8 +29,8 @@ struct spk_engine {
     spk_item_reader reader;
     spk_fill_images *images;
     spk_ahead *ahead;
-    spk_task *tasks;
-    size_t tasks_cap;
+    spk_task *tasks, *later; /* of this batch, and of those behind it */
+    size_t tasks_cap, later_n, later_cap;
 };
 
 spk_status spk_engine_new(spk_engine **out, uint8_t *base, const char *net, uint32_t worker, uint32_t max_open,
@@ -107,6 +107,7 @@ void spk_engine_free(spk_engine *e)
     spk_buf_free(&e->reader.scratch);
     free(e->reader.order);
     free(e->tasks);
+    free(e->later);
     free(e);
 }
 
@@ -205,23 +206,24 @@ static spk_status check_run(const spk_engine *e, const spk_run_packet *run, spk_
                          run->kind, (unsigned long long)run->batch.rows, run->slot, run->epoch);
 }
 
-/* Tells remote sources of the batch that comes next, and of the first batches of other lane groups. */
-static void look_ahead(spk_engine *e, const spk_run_packet *run, bool tails_are_there)
+/* This worker's tasks of the next batches, for what is fetched ahead: whatever fails here is left out. */
+static void find_later(spk_engine *e, const spk_run_packet *run)
 {
-    uint64_t step = (uint64_t)e->spec->batch_size * e->spec->world_size, first = run->batch.first;
-    uint32_t batches = e->plan->spec.shuffle ? e->plan->spec.groups : 1;
+    uint64_t step = (uint64_t)e->spec->batch_size * e->spec->world_size, first = run->batch.first + step;
+    uint32_t batches = e->plan->spec.shuffle ? LOOK_AHEAD_MAX : 1;
+    e->later_n = 0;
     if (!spk_shard_cache_net(e->reader.cache))
         return;
-    for (uint32_t i = 0; i < batches && i < LOOK_AHEAD_MAX; i++) {
+    for (uint32_t i = 0; i < batches && first < e->spec->total; i++, first += step) {
         spk_task *tasks = NULL;
-        size_t count = 0, cap = 0;
-        first += step;
-        if (first >= e->spec->total)
-            break;
+        size_t n = 0, cap = 0;
         uint64_t left = e->spec->total - first, rows = run->batch.rows < left ? run->batch.rows : left;
         const spk_batch_range range = {first, rows};
-        if (spk_tasks_of(e->spec, e->plan, range, e->worker, &tasks, &count, &cap, NULL) == SPK_OK)
-            spk_ahead_later(e->ahead, e->plan, tasks, count, tails_are_there);
+        if (spk_tasks_of(e->spec, e->plan, range, e->worker, &tasks, &n, &cap, NULL) == SPK_OK &&
+            spk_grow(&e->later, &e->later_cap, e->later_n + n, sizeof *e->later, NULL) == SPK_OK) {
+            memcpy(e->later + e->later_n, tasks, n * sizeof *tasks);
+            e->later_n += n;
+        }
         free(tasks);
     }
 }
@@ -242,11 +244,12 @@ static spk_status run_batch(spk_engine *e, const spk_run_packet *run, spk_done_p
     fill.control = spk_slot_control_of(e->base, e->spec, run->slot);
     fill.arena = e->spec->has_arena ? spk_slot_arena(e->base, e->spec, run->slot) : NULL;
     SPK_TRY(spk_ahead_begin(e->ahead, e->plan, e->tasks, n, &done->row, &done->error));
-    look_ahead(e, run, false);
+    find_later(e, run);
+    spk_ahead_later(e->ahead, e->plan, e->later, e->later_n, false);
     for (size_t i = 0; i < n; i++) {
         SPK_TRY(run_task(e, &fill, &e->tasks[i], &done->row, &done->error));
-        if (i == 0) /* by now those tails have come */
-            look_ahead(e, run, true);
+        spk_ahead_later(e->ahead, e->plan, e->tasks + i + 1, n - i - 1, true);
+        spk_ahead_later(e->ahead, e->plan, e->later, e->later_n, true); /* by now those tails have come */
     }
     done->row = fill.substituted_row;
     return SPK_OK;

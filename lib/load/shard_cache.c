@@ -131,12 +131,20 @@ void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number)
     if (c->expected_n == EXPECTED_MAX)
         spk_source_close(remove_expected(c, 0));
     c->expected[c->expected_n++] = (expected_source){number, source};
-    spk_source_ahead(source, c->rows[number].index_offset, c->rows[number].bytes);
+    spk_source_ahead(source, c->rows[number].index_offset, c->rows[number].bytes, c->rows[number].bytes, 0);
 }
 
 uint64_t spk_shard_cache_samples(const spk_shard_cache *c, uint64_t number)
 {
     return c->rows[number].samples;
+}
+
+double spk_shard_cache_sample_bytes(const spk_shard_cache *c)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < c->spec->shards; i++)
+        sum += (double)c->rows[i].bytes;
+    return c->spec->samples > 0 ? sum / (double)c->spec->samples : 0;
 }
 
 spk_net *spk_shard_cache_net(const spk_shard_cache *c)

@@ -23,6 +23,8 @@ void spk_shard_cache_locate(spk_shard_cache *c, uint64_t index, uint64_t *shard,
 /* Samples of shard `number`. */
 uint64_t spk_shard_cache_samples(const spk_shard_cache *c, uint64_t number);
 /* Of a dataset by URL: its mirrors; NULL for a folder. */
+/* Bytes per sample of the whole dataset. */
+double spk_shard_cache_sample_bytes(const spk_shard_cache *c);
 spk_net *spk_shard_cache_net(const spk_shard_cache *c);
 /* Shard `number` will be wanted: a remote one's tail is asked for. Never waits. */
 void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number);
