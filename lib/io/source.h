@@ -61,8 +61,9 @@ SPK_CHECK spk_status spk_source_pread_checked(spk_source *s, void *out, size_t n
                                               const spk_source_check *check, spk_error *err);
 /* True if what it reads comes from strangers and is to be checked by digest before it is parsed. */
 bool spk_source_is_remote(const spk_source *s);
-/* A reader will go through [from, to) in order: fetching may begin, up to `until` as a start. Called again with the same
- * reader (a number that nobody else uses; 0: only once) and a larger `until`, fetching goes on up to there. Never waits.
+/* A reader will go through [from, to) in order: fetching may begin, up to `until` as a start. Called again with the
+ * same reader (a number that nobody else uses; 0: only once) and a larger `until`, fetching goes on up to there. Never
+ * waits.
  */
 void spk_source_ahead(spk_source *s, uint64_t from, uint64_t to, uint64_t until, uint64_t reader);
 /* Where the pieces 0 .. n - 1 lie (piece i is offsets[i] .. offsets[i + 1]) and what they are; borrowed until close. */
