@@ -1,6 +1,7 @@
-/* JPEG stored as coefficients, from untrusted bytes: with vectors and without, the same status and pixels; restoring
- * the file. The first six bytes choose part and channels; the rest is the content of the blob's zstd frame, so that
- * zstd does not stand in the way, or from 0x28 on the blob itself. */
+/* JPEG stored as coefficients, from untrusted bytes: with vectors and without, the same status and pixels, which are
+ * also libjpeg's of the restored file if it finds no fault with that. The first six bytes choose part and channels; the
+ * rest is the content of the blob's zstd frame, so that zstd does not stand in the way, or from 0x28 on the blob
+ * itself. */
 #include "fuzz_image.h"
 
 #include "coef/coef.h"
@@ -45,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     spk_coef_reader *r = NULL;
     spk_error err;
     spk_buf blob = {0}, file = {0};
-    rows one = {0}, two = {0};
+    rows one = {0}, two = {0}, three = {0};
     if (size < 8 || size > 1u << 16)
         return 0;
     if (data[6] == 0x28)
@@ -53,16 +54,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         wrap(&blob, data + 6, size - 6);
     must(spk_decoder_new(&d, &err) == SPK_OK && spk_coef_reader_new(&r, &err) == SPK_OK);
-    spk_status status = decode(d, data, &blob, SPK_JPEG_OWN, &one);
-    must(decode(d, data, &blob, SPK_JPEG_PLAIN, &two) == status);
-    if (status == SPK_OK)
+    spk_status decoded = decode(d, data, &blob, SPK_JPEG_OWN, &one);
+    must(decode(d, data, &blob, SPK_JPEG_PLAIN, &two) == decoded);
+    if (decoded == SPK_OK)
         must(one.n == two.n && memcmp(one.p, two.p, one.n) == 0);
     if (spk_coef_open(r, blob.data, blob.len, &err) == SPK_OK) {
-        status = spk_coef_restore(r, &file, &err);
+        spk_status status = spk_coef_restore(r, &file, &err);
         must(status == SPK_OK || err.text[0]);
+        if (status == SPK_OK && decoded == SPK_OK && decode(d, data, &file, SPK_JPEG_LIBJPEG, &three) == SPK_OK)
+            must(one.n == three.n && memcmp(one.p, three.p, one.n) == 0);
     }
     free(one.p);
     free(two.p);
+    free(three.p);
     spk_buf_free(&blob);
     spk_buf_free(&file);
     spk_coef_reader_free(r);
