@@ -179,7 +179,7 @@ void spk_coef_skip(spk_coef_reader *r, uint32_t rows)
             }
             classes[c > 0] += (n + 1) / 2;
         }
-    for (uint32_t kind = 0; kind < 2 && rows > 0; kind++) {
+    for (uint32_t kind = 0; kind < (h->components > 1 ? 2u : 1u) && rows > 0; kind++) {
         spk_coef_kind *k = &r->at[kind];
         spk_coef_tally(k->classes, classes[kind], counts);
         k->classes += classes[kind];

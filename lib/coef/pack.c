@@ -13,7 +13,7 @@
 #define LOGS 4096u
 #define BLOCK_MAX (1 << 17)
 #define LITERALS_MODE ZSTD_c_experimentalParam5 /* ZSTD_c_literalCompressionMode; 1: always with Huffman codes */
-#define BLOCK_COST 200                          /* bytes of size that decoding one block more is worth */
+#define BLOCK_COST 120                          /* bytes of size that decoding one block more is worth */
 
 typedef struct part {
     size_t begin, end;
