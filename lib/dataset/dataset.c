@@ -11,7 +11,7 @@
 #include "dataset/table.h"
 #include "io/url.h"
 
-#define LOADS_MAX 3 /* of a manifest by URL that comes out damaged */
+#define LOADS_MIN 3 /* of a manifest by URL that comes out damaged */
 
 /* Tells err to the sink, if there is one, and forgets it; else it stays the result. */
 static spk_status report(const spk_problem_sink *sink, spk_status status, spk_error *err)
@@ -48,13 +48,14 @@ static spk_status set_folder(spk_dataset *d, spk_error *err)
     return d->folder ? SPK_OK : spk_error_nomem(err, n + 1);
 }
 
-static spk_status read_manifest(spk_dataset *d, const char *path, const spk_dataset_options *options, spk_error *err)
+static spk_status read_manifest(spk_dataset *d, const char *path, const spk_dataset_options *options, size_t attempt,
+                                spk_error *err)
 {
     char *located = NULL;
     spk_source *source = NULL;
     SPK_TRY(spk_manifest_locate(path, &located, err));
     if (spk_url_is_remote(located)) {
-        spk_status remote = spk_dataset_connect(d, located, options, err);
+        spk_status remote = spk_dataset_connect(d, located, options, attempt, err);
         free(located);
         return remote;
     }
@@ -159,23 +160,24 @@ static spk_status check_totals(const spk_dataset *d, const spk_problem_sink *sin
     return report(sink, SPK_E_FORMAT, err);
 }
 
-/* One attempt. *again: what came over the network was damaged and may be sound the next time. */
+/* One attempt. *again: what came over the network was damaged, and may be sound the next time or from another mirror.
+ */
 static spk_status load_once(spk_dataset **out, const char *path, const spk_dataset_options *options,
-                            const spk_problem_sink *sink, bool *again, spk_error *err)
+                            const spk_problem_sink *sink, size_t attempt, bool *again, spk_error *err)
 {
     spk_dataset *d = calloc(1, sizeof *d);
     *again = false;
     if (!d)
         return spk_error_nomem(err, sizeof *d);
     d->verify_full = options->verify_full;
-    spk_status status = read_manifest(d, path, options, err);
+    spk_status status = read_manifest(d, path, options, attempt, err);
     if (status == SPK_OK)
         status = read_table(d, sink, err);
     if (status == SPK_OK)
         status = check_totals(d, sink, err);
     if (status < 0) {
-        *again =
-            d->net && !d->agreed && (status == SPK_E_FORMAT || status == SPK_E_CHECKSUM || status == SPK_E_UNSUPPORTED);
+        bool damaged = status == SPK_E_FORMAT || status == SPK_E_CHECKSUM || status == SPK_E_UNSUPPORTED;
+        *again = d->net && damaged && !d->vote.agreed && (attempt + 1 < LOADS_MIN || attempt + 1 < d->vote.different);
         spk_dataset_close(d);
         return status;
     }
@@ -193,8 +195,8 @@ spk_status spk_dataset_load(spk_dataset **out, const char *path, const spk_datas
     SPK_TRY(spk_options_copy(&opt, sizeof opt, options, err));
     spk_error_clear(&local);
     spk_status status = SPK_OK;
-    for (int i = 0; i < LOADS_MAX && again; i++)
-        status = load_once(out, path, &opt, sink, &again, &local);
+    for (size_t attempt = 0; again; attempt++)
+        status = load_once(out, path, &opt, sink, attempt, &again, &local);
     if (status < 0 && err)
         *err = local;
     return status;

@@ -18,8 +18,8 @@ struct spk_dataset {
     spk_manifest manifest;
     spk_catalog catalog;
     int verify_full;
-    spk_net *net; /* opened by URL; else NULL */
-    bool agreed;  /* two mirrors have the same manifest */
+    spk_net *net;      /* opened by URL; else NULL */
+    spk_net_vote vote; /* of its mirrors, on the manifest */
     /* Of spk_dataset_find, under its exclusive access: keys, and the shard looked at last. */
     spk_keytab keys;
     bool have_keys;
@@ -42,9 +42,9 @@ SPK_CHECK spk_status spk_dataset_open_shard_source(const spk_dataset *d, uint64_
                                                    spk_shard_expect *expect, spk_error *err);
 
 /* remote.c: manifest and table by URL. */
-/* Makes d->net, d->folder and d->manifest_path, and reads and parses the manifest. */
+/* Makes d->net, d->folder and d->manifest_path, and reads and parses the manifest. attempt: as for spk_net_fetch. */
 SPK_CHECK spk_status spk_dataset_connect(spk_dataset *d, const char *url, const spk_dataset_options *options,
-                                         spk_error *err);
+                                         size_t attempt, spk_error *err);
 /* The table as a source over memory that *text holds. */
 SPK_CHECK spk_status spk_dataset_fetch_table(const spk_dataset *d, uint8_t **text, spk_source **out, spk_error *err);
 /* Reads and parses a manifest from its source into d->text and d->manifest. */

@@ -1,5 +1,6 @@
 /* Sending to a server. S3 checks each body against the digest that its signature covers; what a plain web server stored
  * is read back. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,9 +8,15 @@
 #include "base/hash.h"
 #include "dataset/mirror.h"
 
-static spk_status differs(const spk_dest *t, const char *name, spk_error *err)
+static spk_status differs(const spk_dest *t, const char *name, uint64_t have, uint64_t want, spk_error *err)
 {
-    return spk_error_set(err, SPK_E_EXISTS, "%s/%s: is there and differs; it is not overwritten", t->shown, name);
+    if (have != want)
+        return spk_error_set(err, SPK_E_EXISTS,
+                             "%s/%s: is there and differs, %" PRIu64 " bytes where there should be %" PRIu64
+                             "; it is not overwritten",
+                             t->shown, name, have, want);
+    return spk_error_set(err, SPK_E_EXISTS, "%s/%s: is there and differs in its content; it is not overwritten",
+                         t->shown, name);
 }
 
 static spk_shard_expect expect_of(const spk_catalog_row *row)
@@ -52,10 +59,10 @@ spk_status spk_net_look(spk_dest *t, spk_put *put, const spk_dataset *d, uint64_
         return SPK_OK;
     spk_hex(hex, row->tail_sha256, sizeof row->tail_sha256);
     if (head.size != row->bytes || (head.digest[0] && strcmp(head.digest, hex) != 0))
-        return differs(t, name, err);
+        return differs(t, name, head.size, row->bytes, err);
     if (strcmp(head.digest, hex) != 0)
         SPK_TRY(check_there(t, d, number, true, &good, err));
-    return good ? SPK_OK : differs(t, name, err);
+    return good ? SPK_OK : differs(t, name, row->bytes, row->bytes, err);
 }
 
 spk_status spk_net_send(spk_dest *t, spk_put *put, spk_feed *feed, spk_error *err)
@@ -108,8 +115,8 @@ static spk_status same_there(spk_dest *t, const char *name, const void *data, si
 {
     char *text = NULL;
     size_t have = 0;
-    bool agreed = false;
-    SPK_TRY(spk_net_fetch(t->net, name, (uint64_t)n + 1, &text, &have, &agreed, err));
+    spk_net_vote vote;
+    SPK_TRY(spk_net_fetch(t->net, name, (uint64_t)n + 1, 0, &text, &have, &vote, err));
     *same = have == n && memcmp(text, data, n) == 0;
     free(text);
     return SPK_OK;
@@ -124,12 +131,12 @@ spk_status spk_net_publish(spk_dest *t, spk_put *put, const spk_dataset *d, cons
     spk_hex(hex, d->manifest.table_sha256, sizeof d->manifest.table_sha256);
     SPK_TRY(spk_put_look(put, name, &head, err));
     if (head.exists && head.size != table->len)
-        return differs(t, name, err);
+        return differs(t, name, head.size, table->len, err);
     if (!head.exists)
         SPK_TRY(send_text(put, name, table->data, table->len, hex, false, err));
     SPK_TRY(same_there(t, name, table->data, table->len, &same, err));
     if (!same)
-        return differs(t, name, err);
+        return differs(t, name, table->len, table->len, err);
     SPK_TRY(send_text(put, SPK_MANIFEST_NAME, d->text, strlen(d->text), NULL, true, err));
     SPK_TRY(same_there(t, SPK_MANIFEST_NAME, d->text, strlen(d->text), &same, err));
     return same ? SPK_OK

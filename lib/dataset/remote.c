@@ -24,21 +24,24 @@ static spk_status make_net(spk_dataset *d, const char *url, const spk_dataset_op
     return SPK_OK;
 }
 
-static spk_status fetch_manifest(spk_dataset *d, const char *name, spk_error *err)
+static spk_status fetch_manifest(spk_dataset *d, const char *name, size_t attempt, spk_error *err)
 {
     spk_source *source = NULL;
     char *text = NULL;
     size_t n = 0;
-    SPK_TRY(spk_net_fetch(d->net, name, SPK_MANIFEST_MAX, &text, &n, &d->agreed, err));
+    SPK_TRY(spk_net_fetch(d->net, name, SPK_MANIFEST_MAX, attempt, &text, &n, &d->vote, err));
     spk_status status = spk_source_memory(&source, text, n, d->manifest_path, err);
     if (status == SPK_OK)
         status = spk_dataset_parse(d, source, err);
+    if (status < 0)
+        d->vote.agreed = false; /* on something that is no manifest */
     spk_source_close(source);
     free(text);
     return status;
 }
 
-spk_status spk_dataset_connect(spk_dataset *d, const char *url, const spk_dataset_options *options, spk_error *err)
+spk_status spk_dataset_connect(spk_dataset *d, const char *url, const spk_dataset_options *options, size_t attempt,
+                               spk_error *err)
 {
     char *name = NULL;
     spk_status status = make_net(d, url, options, &name, err);
@@ -47,7 +50,7 @@ spk_status spk_dataset_connect(spk_dataset *d, const char *url, const spk_datase
         status = d->folder ? spk_path_join(&d->manifest_path, d->folder, name, err) : spk_error_nomem(err, 0);
     }
     if (status == SPK_OK)
-        status = fetch_manifest(d, name, err);
+        status = fetch_manifest(d, name, attempt, err);
     if (status < 0 && d->manifest_path)
         spk_error_prefix(err, "%s", d->manifest_path);
     for (size_t i = 0; i < d->manifest.mirrors_n && status == SPK_OK; i++) {

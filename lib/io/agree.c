@@ -9,13 +9,13 @@
 #define MS UINT64_C(1000000)
 #define SECOND_ANSWER (2000 * MS) /* how long the first answer waits for another one */
 
-typedef struct vote {
+typedef struct ballot {
     spk_object object;
     spk_window *window;
-} vote;
+} ballot;
 
 typedef struct poll_of {
-    vote votes[SPK_NET_MIRRORS_MAX];
+    ballot votes[SPK_NET_MIRRORS_MAX];
     size_t n;
 } poll_of;
 
@@ -25,28 +25,54 @@ static const spk_window *answer(const poll_of *p, size_t i)
     return w && w->done && w->have > 0 ? w : NULL;
 }
 
-/* The answer to take now, or NULL: one that another mirror gave too, or the first one when there is nothing to wait
- * for. */
-static const spk_window *choose(const poll_of *p, uint64_t *first_ns, uint64_t now, bool *agreed)
+static bool is_same(const spk_window *a, const spk_window *b)
 {
-    const spk_window *first = NULL;
-    size_t open = 0;
-    *agreed = false;
-    for (size_t i = 0; i < p->n; i++) {
-        const spk_window *a = answer(p, i);
-        open += p->votes[i].window && !p->votes[i].window->done && !p->votes[i].window->failed;
-        first = first ? first : a;
-        for (size_t j = 0; j < i && a; j++) {
-            const spk_window *b = answer(p, j);
-            if (b && a->have == b->have && memcmp(a->data, b->data, a->have) == 0) {
-                *agreed = true;
-                return a;
-            }
-        }
+    return a->have == b->have && memcmp(a->data, b->data, a->have) == 0;
+}
+
+/* Mirrors that gave what mirror i gave; 0 if it gave nothing, or what one before it gave. */
+static size_t votes_for(const poll_of *p, size_t i)
+{
+    const spk_window *a = answer(p, i);
+    size_t n = 0;
+    for (size_t j = 0; j < p->n && a; j++) {
+        const spk_window *b = answer(p, j);
+        if (b && is_same(a, b) && j < i)
+            return 0;
+        n += b && is_same(a, b);
     }
-    if (first && *first_ns == 0)
-        *first_ns = now;
-    return first && (open == 0 || now - *first_ns > SECOND_ANSWER) ? first : NULL;
+    return n;
+}
+
+/* Answer number `rank`, those that most mirrors gave first. */
+static const spk_window *ranked(const poll_of *p, size_t rank, size_t *votes)
+{
+    for (size_t n = p->n; n > 0; n--)
+        for (size_t i = 0; i < p->n; i++)
+            if (votes_for(p, i) == n && rank-- == 0) {
+                *votes = n;
+                return answer(p, i);
+            }
+    return NULL;
+}
+
+/* The answer to take now, or NULL: at the first attempt one that two mirrors gave, else, when there is nothing to wait
+ * for, each attempt the next one. */
+static const spk_window *choose(const poll_of *p, size_t attempt, uint64_t *first_ns, uint64_t now, spk_net_vote *vote)
+{
+    size_t open = 0, different = 0, votes = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const spk_window *w = p->votes[i].window;
+        open += w && !w->done && !w->failed;
+        different += votes_for(p, i) > 0;
+    }
+    if (different == 0)
+        return NULL;
+    *first_ns = *first_ns ? *first_ns : now;
+    const spk_window *w = ranked(p, attempt % different, &votes);
+    *vote = (spk_net_vote){.agreed = votes > 1, .different = different};
+    bool now_or_never = open == 0 || now - *first_ns > SECOND_ANSWER;
+    return now_or_never || (attempt == 0 && votes > 1) ? w : NULL;
 }
 
 static bool all_failed(const poll_of *p)
@@ -63,15 +89,16 @@ static spk_status tell(const spk_net *net, const poll_of *p, const char *why, sp
     spk_tries tries[SPK_NET_MIRRORS_MAX];
     for (size_t i = 0; i < p->n; i++)
         tries[i] = p->votes[i].object.tries[i];
-    return spk_story_tell(net, tries, why, err);
+    return spk_story_tell(net, tries, why ? why : spk_story_end(net, tries), err);
 }
 
-static spk_status run(spk_net *net, poll_of *p, char **text, size_t *n, bool *agreed, spk_error *err)
+static spk_status run(spk_net *net, poll_of *p, size_t attempt, char **text, size_t *n, spk_net_vote *vote,
+                      spk_error *err)
 {
     uint64_t deadline = spk_now_ns() + net->deadline_ns, first_ns = 0;
     for (;;) {
         uint64_t now = spk_now_ns();
-        const spk_window *w = choose(p, &first_ns, now, agreed);
+        const spk_window *w = choose(p, attempt, &first_ns, now, vote);
         if (w) {
             *text = malloc(w->have + 1);
             if (!*text)
@@ -82,7 +109,10 @@ static spk_status run(spk_net *net, poll_of *p, char **text, size_t *n, bool *ag
             return SPK_OK;
         }
         if (all_failed(p))
-            return tell(net, p, "no mirror has it", err);
+            return tell(net, p, NULL, err);
+        for (size_t i = 0; i < p->n && now >= deadline; i++)
+            if (p->votes[i].window)
+                spk_window_give_up(p->votes[i].window, now);
         if (now >= deadline)
             return tell(net, p, "the deadline has passed", err);
         uint64_t left = (deadline - now) / MS + 1;
@@ -91,8 +121,8 @@ static spk_status run(spk_net *net, poll_of *p, char **text, size_t *n, bool *ag
     }
 }
 
-spk_status spk_net_fetch(spk_net *net, const char *name, uint64_t most, char **text, size_t *n, bool *agreed,
-                         spk_error *err)
+spk_status spk_net_fetch(spk_net *net, const char *name, uint64_t most, size_t attempt, char **text, size_t *n,
+                         spk_net_vote *vote, spk_error *err)
 {
     poll_of *p = calloc(1, sizeof *p);
     *text = NULL;
@@ -110,7 +140,7 @@ spk_status spk_net_fetch(spk_net *net, const char *name, uint64_t most, char **t
                      : spk_error_nomem(err, strlen(name));
     }
     if (st == SPK_OK)
-        st = run(net, p, text, n, agreed, err);
+        st = run(net, p, attempt, text, n, vote, err);
     for (size_t i = 0; i < p->n; i++) {
         spk_window_free(p->votes[i].window);
         free(p->votes[i].object.name);

@@ -137,6 +137,7 @@ static spk_status open_folder(spk_cache *c, const char *folder, spk_error *err)
     if (c->folder < 0)
         return spk_error_sys(err, errno, "cache folder %s", path);
     c->account = openat(c->folder, "account", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    c->refused = c->account < 0 ? errno : 0;
     account a;
     if (c->account >= 0 && !read_account(c->account, &a))
         return spk_error_set(err, SPK_E_INVALID, "cache folder %s: its file \"account\" is not of a shardpack cache",

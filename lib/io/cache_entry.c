@@ -80,7 +80,7 @@ static bool take_lease(spk_cache_entry *e, bool *again)
            h.units == e->units && st.st_size == (off_t)(sizeof h + e->units);
 }
 
-static int open_file(const spk_cache *c, const char *digest, const char *end, bool *writable)
+static int open_file(spk_cache *c, const char *digest, const char *end, bool *writable)
 {
     char name[SPK_CACHE_NAME];
     snprintf(name, sizeof name, "%s.%s", digest, end);
@@ -88,6 +88,8 @@ static int open_file(const spk_cache *c, const char *digest, const char *end, bo
     if (c->account >= 0)
         fd = openat(c->folder, name, O_RDWR | O_CREAT | flags, 0666);
     *writable = fd >= 0;
+    if (c->account >= 0 && fd < 0)
+        c->refused = errno;
     return fd >= 0 ? fd : openat(c->folder, name, O_RDONLY | flags);
 }
 
@@ -122,6 +124,12 @@ static bool open_entry(spk_cache_entry *e, const char *digest)
     return false;
 }
 
+/* Something could not be stored: the loader says so, once. */
+static void note_off(spk_cache *c, int cause)
+{
+    atomic_store_explicit(&c->counts->cache_off, (uint64_t)(cause > 0 ? cause : EIO), memory_order_relaxed);
+}
+
 spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], uint64_t size, uint64_t units)
 {
     char hex[SPK_SHA256_HEX];
@@ -133,6 +141,7 @@ spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], ui
     *e = (spk_cache_entry){.cache = c, .map = -1, .data = -1, .size = size, .units = units};
     spk_hex(hex, digest, 32);
     if (!open_entry(e, hex)) {
+        note_off(c, c->refused);
         free(e);
         return NULL;
     }
@@ -191,6 +200,8 @@ bool spk_cache_read(spk_cache_entry *e, uint64_t unit, uint64_t off, void *out, 
 
 spk_claim spk_cache_claim(spk_cache_entry *e, uint64_t unit)
 {
+    if (!e->writable)
+        note_off(e->cache, e->cache->refused);
     if (!e->writable || unit >= e->units || spk_now_ns() < e->cache->off_until)
         return SPK_CLAIM_OFF;
     if (spk_cache_lock(e->map, F_WRLCK, SPK_CACHE_CLAIMS + (off_t)unit, false))
@@ -238,7 +249,7 @@ void spk_cache_store(spk_cache_entry *e, uint64_t unit, uint64_t off, const void
             fallocate(e->data, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)off, (off_t)n);
             spk_cache_refund(c, e->map, bytes);
             c->off_until = spk_now_ns() + OFF_NS;
-            atomic_store_explicit(&c->counts->cache_off, (uint64_t)(cause > 0 ? cause : EIO), memory_order_relaxed);
+            note_off(c, cause);
         }
     }
     spk_cache_unclaim(e, unit);

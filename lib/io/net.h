@@ -55,11 +55,15 @@ SPK_CHECK spk_status spk_net_open_url(spk_source **out, const char *url, const s
                                       spk_error *err);
 /* Bytes that each sequential reader has fetched ahead, from now on. */
 void spk_net_set_ahead(spk_net *net, uint64_t bytes);
+typedef struct spk_net_vote {
+    bool agreed;      /* two mirrors gave the same */
+    size_t different; /* answers there were */
+} spk_net_vote;
 /* The bytes of a small object (at most `most`) that has no digest. With several mirrors all are asked at once, and what
- * two of them agree on is taken, else, a while after the first answer, that one. *text is malloc'ed and ends with a NUL
- * behind its *n bytes; *agreed tells whether two did. */
-SPK_CHECK spk_status spk_net_fetch(spk_net *net, const char *name, uint64_t most, char **text, size_t *n, bool *agreed,
-                                   spk_error *err);
+ * two of them agree on is taken, else, a while after the first answer, that one. If it turns out to be useless, the
+ * next attempt (they count from 0) takes another answer. *text is malloc'ed and ends with a NUL behind its *n bytes. */
+SPK_CHECK spk_status spk_net_fetch(spk_net *net, const char *name, uint64_t most, size_t attempt, char **text,
+                                   size_t *n, spk_net_vote *vote, spk_error *err);
 /* Lets transfers under way go on for up to ms, or until `fd` (-1: none) is readable. False if there are none. */
 bool spk_net_drive(spk_net *net, int fd, int ms);
 

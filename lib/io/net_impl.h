@@ -103,7 +103,8 @@ struct spk_transfer {
     const char *etag;  /* that it must have; "" or NULL: any */
     uint8_t *into;
     size_t cap, have;
-    bool grows; /* into is the transfer's own, up to cap_max */
+    size_t marked; /* bytes at the last progress */
+    bool grows;    /* into is the transfer's own, up to cap_max */
     size_t cap_max;
     bool accepted, refused, done, fresh;
     uint32_t keys; /* S3: which credentials signed it */
@@ -146,6 +147,10 @@ typedef struct spk_tries {
     char last[256]; /* what went wrong last */
     char etag[96];
 } spk_tries;
+/* Adds a request that is given up though it has not ended. */
+void spk_story_under_way(spk_tries *t, const spk_transfer *x, uint64_t now);
+/* What to say when no mirror is left. */
+const char *spk_story_end(const spk_net *net, const spk_tries *tries);
 /* Sets the final error: `why` and each mirror's share. */
 spk_status spk_story_tell(const spk_net *net, const spk_tries *tries, const char *why, spk_error *err);
 
@@ -191,6 +196,8 @@ void spk_window_free(spk_window *w);
 void spk_window_step(spk_window *w, uint64_t now);
 /* When it has to be looked at again without anything having happened. */
 uint64_t spk_window_due(const spk_window *w, uint64_t now);
+/* Before its story is told at the deadline: what is under way becomes part of it. */
+void spk_window_give_up(spk_window *w, uint64_t now);
 /* Waits until w holds the bytes up to `have`, or the deadline. */
 SPK_CHECK spk_status spk_window_wait(spk_window *w, size_t have, uint64_t deadline, spk_error *err);
 

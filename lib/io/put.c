@@ -11,6 +11,7 @@
 #include "io/put_impl.h"
 
 #define TRIES 6
+#define STALLS 2 /* that many tries may end by one */
 #define TEXT_MAX ((size_t)8 << 20)
 #define SLICE_MS 50u
 #define SINGLE_MAX ((uint64_t)32 << 20) /* larger objects go to S3 in parts */
@@ -256,9 +257,10 @@ static bool pause(const spk_put *p, int i, uint32_t retry_after)
 spk_status spk_put_ask(spk_put *p, const spk_put_request *r, spk_put_reply *out, spk_error *err)
 {
     CURLcode result = CURLE_OK;
+    int tries = 0, stalls = 0;
     upload u = {.p = p, .r = r, .out = out, .err = err};
-    for (int i = 0; i < TRIES; i++) {
-        if (i > 0 && !pause(p, i, out->reply.retry_after))
+    for (; tries < TRIES && stalls < STALLS; tries++) {
+        if (tries > 0 && !pause(p, tries, out->reply.retry_after))
             return spk_error_set(err, SPK_E_CANCELLED, "cancelled");
         result = ask_once(p, r, &u, err);
         if (u.status < 0)
@@ -266,14 +268,38 @@ spk_status spk_put_ask(spk_put *p, const spk_put_request *r, spk_put_reply *out,
         if (result == CURLE_ABORTED_BY_CALLBACK)
             return spk_error_set(err, SPK_E_CANCELLED, "cancelled");
         int status = out->reply.status;
-        if (result == CURLE_OK && status < 500 && status != 408 && status != 429)
+        bool again = status == 408 || status == 429 || (status >= 500 && status != 501 && status != 507);
+        if (result == CURLE_OK && !again)
             return SPK_OK;
+        stalls += result == CURLE_OPERATION_TIMEDOUT;
     }
     const char *prefix = p->net->mirrors[0].place.prefix;
     if (result != CURLE_OK)
         return spk_error_set(err, SPK_E_NETWORK, "%s/%s: %s: %s (after %d attempts)", prefix, r->name, r->method,
-                             curl_easy_strerror(result), TRIES);
+                             stalls == STALLS ? "the server stalls" : curl_easy_strerror(result), tries);
     return spk_put_refused(p, r, out, err);
+}
+
+/* What a refusal means, and what to do. */
+static const char *advice(const spk_put *p, const char *method, int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } all[] = {
+        {401, ": user and password are missing or wrong"},
+        {403, ": these credentials may not write there"},
+        {405,
+         ": the server takes no PUT there, it can only be read from; it must allow PUT (WebDAV), or take an s3:// URL"},
+        {409, ": the server wants the folder to be there first"},
+        {413, ": the server takes no object of this size (nginx: client_max_body_size)"},
+        {501, ": the server knows no PUT, it can only be read from; it must allow PUT (WebDAV), or take an s3:// URL"},
+        {507, ": the server has no space left"},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].status == status && strcmp(method, "PUT") == 0 && !(status == 409 && spk_put_is_s3(p)))
+            return all[i].text;
+    return status >= 300 && status < 400 ? ": redirects are not followed; give the URL that it points to" : "";
 }
 
 spk_status spk_put_refused(const spk_put *p, const spk_put_request *r, const spk_put_reply *reply, spk_error *err)
@@ -286,8 +312,8 @@ spk_status spk_put_refused(const spk_put *p, const spk_put_request *r, const spk
                     : status == 404                  ? SPK_E_NOT_FOUND
                     : status == 409 || status == 412 ? SPK_E_EXISTS
                                                      : SPK_E_NETWORK;
-    return spk_error_set(err, st, "%s/%s: %s: HTTP %d%s%s", p->net->mirrors[0].place.prefix, r->name, r->method, status,
-                         *code ? " " : "", code);
+    return spk_error_set(err, st, "%s/%s: %s: HTTP %d%s%s%s", p->net->mirrors[0].place.prefix, r->name, r->method,
+                         status, *code ? " " : "", code, advice(p, r->method, status));
 }
 
 spk_status spk_put_look(spk_put *p, const char *name, spk_put_head *out, spk_error *err)

@@ -28,7 +28,7 @@ typedef struct spk_put_reply {
     spk_buf text; /* of the body, bounded, with a NUL behind it */
 } spk_put_reply;
 
-/* Retries what may be retried. Any reply below 500 but 408 and 429 is SPK_OK, with its status in reply. */
+/* Retries what may be retried. Any reply that another try would not change is SPK_OK, with its status in reply. */
 SPK_CHECK spk_status spk_put_ask(spk_put *p, const spk_put_request *r, spk_put_reply *out, spk_error *err);
 /* The error of a reply that was not wanted. */
 spk_status spk_put_refused(const spk_put *p, const spk_put_request *r, const spk_put_reply *reply, spk_error *err);

@@ -106,6 +106,8 @@ void spk_reply_line(spk_reply *r, const char *line, size_t n)
         keep(r->etag, sizeof r->etag, p, end);
     } else if (is_name(line, name, "x-amz-bucket-region")) {
         keep(r->region, sizeof r->region, p, end);
+    } else if (is_name(line, name, "content-encoding")) {
+        r->is_coded = p < end && !is_name(p, (size_t)(end - p), "identity");
     } else if (is_name(line, name, "content-type")) {
         r->is_html = end - p >= 9 && strncasecmp(p, "text/html", 9) == 0;
     }

@@ -15,6 +15,7 @@ typedef struct spk_reply {
     uint64_t length;          /* Content-Length, or UNKNOWN */
     uint32_t retry_after;     /* seconds; 0: not said */
     bool is_html;
+    bool is_coded;   /* Content-Encoding: compressed, though nobody asked for that */
     char etag[96];   /* "": none; one that is too long counts as none */
     char region[32]; /* x-amz-bucket-region */
 } spk_reply;

@@ -24,6 +24,26 @@ static spk_status tell_one(spk_buf *text, const char *name, const spk_tries *t, 
     return spk_buf_printf(text, err, ", %llu bytes", (unsigned long long)t->bytes);
 }
 
+void spk_story_under_way(spk_tries *t, const spk_transfer *x, uint64_t now)
+{
+    size_t n = strlen(t->last);
+    const char *then = n ? "; then " : "";
+    double seconds = (double)(now - x->started_ns) / 1e9;
+    t->bytes += x->have;
+    if (x->have > 0)
+        snprintf(t->last + n, sizeof t->last - n, "%sonly %zu bytes in %.1f s", then, x->have, seconds);
+    else
+        snprintf(t->last + n, sizeof t->last - n, "%sno reply for %.1f s", then, seconds);
+}
+
+const char *spk_story_end(const spk_net *net, const spk_tries *tries)
+{
+    for (size_t i = 0; i < net->mirrors_n; i++)
+        if (tries[i].attempts > 0 && tries[i].faults[SPK_FAULT_MISSING] == 0)
+            return "it cannot be had";
+    return "no mirror has it";
+}
+
 /* The code that fits all mirrors, else NETWORK. */
 static spk_status code_of(const spk_net *net, const spk_tries *tries)
 {

@@ -10,6 +10,7 @@
 #define CONNECT_TIMEOUT_MS 10000L
 #define DRAIN_MAX 65536u /* bytes of an unwanted body that are read so that the connection can be used again */
 #define REDIRECTS_MAX 5L
+#define PROGRESS_LEAST ((size_t)16 << 10) /* bytes that count as progress: a trickle is a stall */
 
 static size_t on_header(char *data, size_t size, size_t n, void *user)
 {
@@ -18,13 +19,15 @@ static size_t on_header(char *data, size_t size, size_t n, void *user)
     return size * n;
 }
 
-/* Is the reply what was asked for? */
-static bool accept_reply(spk_transfer *t)
+/* Is the reply what was asked for? data: its first bytes. */
+static bool accept_reply(spk_transfer *t, const char *data)
 {
     const spk_reply *r = &t->reply;
-    if (t->etag && *t->etag && *r->etag && strcmp(t->etag, r->etag) != 0)
+    if (r->is_coded || (t->etag && *t->etag && *r->etag && strcmp(t->etag, r->etag) != 0))
         return false;
     if (t->ask == SPK_ASK_WHOLE) {
+        if (r->is_html && *data == '<') /* the page of a portal or of an error, with status 200 */
+            return false;
         t->from = 0;
         t->total = t->to = r->length;
         return r->status == 200 && (r->length == SPK_REPLY_UNKNOWN || r->length <= t->cap_max);
@@ -62,10 +65,9 @@ static size_t on_body(char *data, size_t size, size_t count, void *user)
     spk_transfer *t = user;
     size_t n = size * count;
     t->net->events++;
-    t->progress_ns = spk_now_ns();
     if (!t->accepted && !t->refused) {
-        t->first_ns = t->progress_ns;
-        t->accepted = accept_reply(t);
+        t->first_ns = t->progress_ns = spk_now_ns();
+        t->accepted = accept_reply(t, data);
         t->refused = !t->accepted;
     }
     if (t->refused) {
@@ -80,6 +82,10 @@ static size_t on_body(char *data, size_t size, size_t count, void *user)
         return 0;
     memcpy(t->into + t->have, data, n);
     t->have += n;
+    if (t->have - t->marked >= PROGRESS_LEAST) {
+        t->marked = t->have;
+        t->progress_ns = spk_now_ns();
+    }
     return n;
 }
 
@@ -202,9 +208,38 @@ static void add_code(const spk_transfer *t, char *what, size_t cap)
         snprintf(what + n, cap - n, " %.*s", (int)(end - code) - 6, code + 6);
 }
 
+/* What is wrong with a reply that has status 200 or 206. */
+static void tell_reply(const spk_transfer *t, char *what, size_t cap)
+{
+    const spk_reply *r = &t->reply;
+    char asked[64], length[40] = "";
+    if (t->ask == SPK_ASK_RANGE)
+        snprintf(asked, sizeof asked, "bytes %llu to %llu", (unsigned long long)t->from, (unsigned long long)t->to - 1);
+    else
+        snprintf(asked, sizeof asked, "the last %zu bytes", t->cap);
+    if (r->length != SPK_REPLY_UNKNOWN)
+        snprintf(length, sizeof length, " with %llu bytes", (unsigned long long)r->length);
+    if (r->is_coded)
+        snprintf(what, cap, "compressed (Content-Encoding), which was not asked for: switch that off for these files");
+    else if (r->is_html)
+        snprintf(what, cap, "HTML instead of data");
+    else if (t->ask == SPK_ASK_WHOLE && r->status == 200)
+        snprintf(what, cap, "more than the %zu bytes that it may have", t->cap_max);
+    else if (r->status == 200)
+        snprintf(what, cap,
+                 "HTTP 200%s to a request for %s: the server does not honour ranges; use one that does, such as nginx, "
+                 "Apache or S3, or copy the dataset",
+                 length, asked);
+    else if (!r->has_range)
+        snprintf(what, cap, "HTTP 206%s without a valid Content-Range to a request for %s", length, asked);
+    else
+        snprintf(what, cap, "another range than asked for: bytes %llu to %llu to a request for %s",
+                 (unsigned long long)r->from, (unsigned long long)r->to - 1, asked);
+}
+
 static spk_net_fault of_status(const spk_transfer *t, char *text, size_t cap)
 {
-    char what[80];
+    char what[240];
     const spk_reply *r = &t->reply;
     int status = r->status;
     snprintf(what, sizeof what, "HTTP %d", status);
@@ -225,12 +260,8 @@ static spk_net_fault of_status(const spk_transfer *t, char *text, size_t cap)
                      (unsigned long long)t->expected);
             return say(SPK_FAULT_CHANGED, text, cap, what);
         }
-        if (r->is_html)
-            return say(SPK_FAULT_REPLY, text, cap, "HTML instead of data");
-        return say(SPK_FAULT_REPLY, text, cap,
-                   status == 206             ? "another range than asked for"
-                   : t->ask == SPK_ASK_WHOLE ? "too many bytes"
-                                             : "ranges are not supported (HTTP 200)");
+        tell_reply(t, what, sizeof what);
+        return say(SPK_FAULT_REPLY, text, cap, what);
     }
     if (status == 416 && t->expected && r->total != SPK_REPLY_UNKNOWN && r->total != t->expected)
         snprintf(what, sizeof what, "HTTP 416: %llu bytes there, expected %llu", (unsigned long long)r->total,
@@ -245,13 +276,16 @@ spk_net_fault spk_transfer_fault(const spk_transfer *t, char *text, size_t cap)
     bool no_body = t->result == CURLE_OK && !t->accepted && !t->refused;
     if (t->refused || (no_body && t->reply.status != 0 && !(t->ask == SPK_ASK_WHOLE && t->reply.status == 200)))
         return of_status(t, text, cap);
+    if (t->ask == SPK_ASK_WHOLE && t->result == CURLE_OK && t->have == 0)
+        return say(SPK_FAULT_REPLY, text, cap, "HTTP 200 without any bytes");
     switch (t->result) {
     case CURLE_OK:
         if (t->ask == SPK_ASK_WHOLE ? t->to == SPK_REPLY_UNKNOWN || t->have == t->to : t->have == t->to - t->from)
             return SPK_FAULT_NONE;
         return say(SPK_FAULT_BROKEN, text, cap, "reply cut short");
     case CURLE_WRITE_ERROR:
-        return say(SPK_FAULT_REPLY, text, cap, "more bytes than announced");
+        return say(SPK_FAULT_REPLY, text, cap,
+                   t->ask == SPK_ASK_WHOLE ? "more bytes than it may have" : "more bytes than announced");
     case CURLE_COULDNT_RESOLVE_HOST:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_CONNECT:

@@ -422,6 +422,14 @@ static bool hopeless(const spk_window *w, uint64_t deadline)
     return any;
 }
 
+void spk_window_give_up(spk_window *w, uint64_t now)
+{
+    if (w->main_on)
+        spk_story_under_way(&w->object->tries[w->main.mirror], &w->main, now);
+    if (w->hedge_on)
+        spk_story_under_way(&w->object->tries[w->hedge.mirror], &w->hedge, now);
+}
+
 spk_status spk_window_wait(spk_window *w, size_t have, uint64_t deadline, spk_error *err)
 {
     spk_object *o = w->object;
@@ -431,9 +439,11 @@ spk_status spk_window_wait(spk_window *w, size_t have, uint64_t deadline, spk_er
         if (w->done || (w->ask == SPK_ASK_RANGE && held(w) >= have))
             return SPK_OK;
         if (w->failed)
-            return spk_story_tell(o->net, o->tries, "no mirror has it", err);
+            return spk_story_tell(o->net, o->tries, spk_story_end(o->net, o->tries), err);
         if (hopeless(w, deadline))
             return spk_story_tell(o->net, o->tries, "no mirror can be asked before the deadline", err);
+        if (now >= deadline)
+            spk_window_give_up(w, now);
         if (now >= deadline)
             return spk_story_tell(o->net, o->tries, "the deadline has passed", err);
         uint64_t left = (deadline - now) / MS + 1;
