@@ -33,7 +33,9 @@ ENCODING = re.compile(rb"[a-z0-9_-]{1,63}")
 HEX64 = re.compile(r"[0-9a-f]{64}")
 TABLE_HEAD = "#path\tsamples\tframes\tbytes\ttar_bytes\tindex_offset\ttail_sha256"
 
-Member = namedtuple("Member", "field encoding path offset size")  # offset of the data, within the frame
+# offset of the data, within the frame; original: size of what it stands for
+Member = namedtuple("Member", "field encoding path offset size original")
+RESTORABLE = {b"identity": True, b"jpeg_coefficients": True, b"jpeg_pixels": False}
 Sample = namedtuple("Sample", "key frame members")
 Row = namedtuple("Row", "path samples frames bytes tar_bytes index_offset tail_sha256")
 
@@ -324,9 +326,12 @@ class Shard:
         require(1 <= n <= 1024, "members", "sample '%s' has %d members", show(key), n)
         members = []
         for _ in range(n):
-            number, size, origin = r.varint(), r.varint(), r.varint()
+            number, size = r.varint(), r.varint()
             require(number < len(table), "members", "sample '%s': field number %d of %d", show(key), number, len(table))
             field, encoding = table[number]
+            original = size if encoding == b"identity" else r.varint()
+            require(encoding == b"identity" or original <= GIB, "original", "sample '%s': stands for %d bytes", show(key), original)
+            origin = r.varint()
             ok = not members or members[-1].field < field
             require(ok, "members", "sample '%s': field '%s' out of order", show(key), show(field))
             path = None if origin == 0 else key + b"." + field if origin == 1 else r.bytes(origin - 1)
@@ -335,12 +340,12 @@ class Shard:
             require(ok, "path", text, show(key), show(path or b"")[:200], path_problem(path or b"x"))
             ok = at + 512 + size + padding(size) <= end
             require(ok, "fill", "frame %d: sample '%s' goes on behind its end", f, show(key))
-            members.append(Member(field, encoding, path, at + 512, size))
+            members.append(Member(field, encoding, path, at + 512, size, original))
             at += 512 + size + padding(size)
         return key, members, at
 
-    def read_frame(self, f, samples, want=None, write=None):
-        """Reads data frame f and checks it (8, second table). want: (key, field) whose bytes go to write."""
+    def read_frame(self, f, samples, write=None):
+        """Reads data frame f and checks it (8, second table). write: called with sample, member and data, in pieces."""
         start, size, content, checksum = self.frames[f]
         digest = self.sha256(start, size)[:16]
         require(digest == self.counts[f][1], "digest", "frame %d: SHA-256 is not that of the index", f)
@@ -354,8 +359,8 @@ class Shard:
                     ok = data.read(512) == tar_header(name, m.size)
                     require(ok, "tar-header", "tar header of '%s' differs", show(name))
                     for piece in data.pieces(m.size):
-                        if want == (s.key, m.field):
-                            write(piece)
+                        if write:
+                            write(s, m, piece)
                     require(
                         not any(data.read(padding(m.size))), "tar-padding", "padding of '%s' is not zero", show(name)
                     )
@@ -444,7 +449,13 @@ class Dataset:
             require(isinstance(field, dict), "manifest-member", "manifest: bad 'fields'")
             names.append(get(field, "name", str, lambda v: not field_problem(v.encode("utf-8", "replace"))))
             get(field, "kind", str)
-            get(field, "samples", int)
+            samples = get(field, "samples", int)
+            if "stored" in field:
+                stored = get(field, "stored", list, lambda v: all(isinstance(x, dict) for x in v))
+                sums = [[get(x, k, int) for k in ("samples", "bytes", "original_bytes")] for x in stored]
+                used = [get(x, "encoding", str, lambda v: ENCODING.fullmatch(v.encode("utf-8", "replace"))) for x in stored]
+                ok = used == sorted(set(used)) and sum(x[0] for x in sums) == samples
+                require(ok, "manifest-member", "manifest: bad 'stored' of field '%s'", field["name"])
         require(names == sorted(set(names)), "manifest-member", "manifest: field names not ascending")
         classes = get(m, "classes", list)
         require(all(isinstance(c, str) for c in classes), "manifest-member", "manifest: bad 'classes'")
@@ -525,12 +536,38 @@ class Dataset:
             shard.close()
 
 
+def original_bytes(shard, s, m, data):
+    """The field's bytes from the stored ones (5, encodings)."""
+    if m.encoding == b"identity":
+        return data
+    require(m.encoding in RESTORABLE, "blob", "encoding '%s': unsupported", show(m.encoding))
+    where = "sample '%s': field '%s'" % (show(s.key), show(m.field))
+    try:
+        data = jpeg_coefficients.restore(data)
+    except jpeg_coefficients.Bad as e:
+        raise Problem("blob", "%s: %s" % (where, e)) from None
+    require(len(data) == m.original, "blob", "%s: %d bytes, the index says %d", where, len(data), m.original)
+    return data
+
+
 def check_frames(shard, report):
     for f, samples in shard.by_frame():
+        blobs = {}
+
+        def keep(s, m, piece, blobs=blobs):
+            if m.encoding != b"identity" and m.encoding in RESTORABLE:
+                blobs.setdefault((s.key, m), (s, []))[1].append(piece)
+
         try:
-            shard.read_frame(f, samples)
+            shard.read_frame(f, samples, keep)
         except Problem as p:
             report(shard.name, p)
+            continue
+        for (_, m), (s, pieces) in blobs.items():
+            try:
+                original_bytes(shard, s, m, b"".join(pieces))
+            except Problem as p:
+                report(shard.name, p)
 
 
 def check(path, report):
@@ -546,7 +583,7 @@ def check(path, report):
     except Problem as p:
         report("manifest.json", p)
         return
-    keys, fields, payload, whole = set(), {}, 0, True
+    keys, fields, stored, payload, whole = set(), {}, {}, 0, True
     for row in dataset.rows():
         name = os.path.basename(row.path)
         try:
@@ -562,10 +599,18 @@ def check(path, report):
             keys.add(s.key.lower())
             for member in s.members:
                 fields[member.field] = fields.get(member.field, 0) + 1
-                payload += member.size if member.path is not None else 0
+                payload += member.original if member.path is not None else 0
+                sums = stored.setdefault(member.field, {}).setdefault(member.encoding.decode(), [0, 0, 0])
+                for i, n in enumerate((1, member.size, member.original)):
+                    sums[i] += n
         shard.close()
     if whole and fields != {f["name"].encode(): f["samples"] for f in dataset.m["fields"]}:
         report("manifest.json", Problem("fields", "'fields' does not agree with the shards"))
+    for f in dataset.m["fields"] if whole else ():
+        have = stored.get(f["name"].encode(), {})
+        want = {x["encoding"]: [x["samples"], x["bytes"], x["original_bytes"]] for x in f.get("stored", ())}
+        if have != want if want else set(have) != {"identity"}:
+            report("manifest.json", Problem("fields", "'stored' of '%s' does not agree with the shards" % f["name"]))
     if whole and payload != dataset.m["payload_bytes"]:
         report(
             "manifest.json",
@@ -596,13 +641,11 @@ def cat(path, name):
             for s in samples:
                 for m in s.members:
                     if (s.key, m.field) == (key, field):
-                        if m.encoding not in (b"identity", b"jpeg_coefficients"):
-                            sys.exit("%s: encoding '%s': unsupported" % (shard.name, show(m.encoding)))
                         parts = []  # nothing is written before the frame has proved to be sound
-                        shard.read_frame(f, samples, (key, field), parts.append)
-                        data = b"".join(parts)
-                        if m.encoding != b"identity":
-                            data = jpeg_coefficients.restore(data)
+                        shard.read_frame(f, samples, lambda t, n, piece: parts.append(piece) if (t, n) == (s, m) else 0)
+                        data = original_bytes(shard, s, m, b"".join(parts))
+                        if not RESTORABLE[m.encoding]:
+                            print("%s: not the file that was packed, but one with its pixels" % name, file=sys.stderr)
                         sys.stdout.buffer.write(data)
                         return
     sys.exit("%s: no such member: %s" % (path, name))
@@ -622,7 +665,7 @@ def main(arguments):
     if command == "list" and len(rest) == 1:
         for shard in shards_of(rest[0]):
             for s in shard.samples():
-                print(s.key.decode(), *("%s=%d" % (m.field.decode(), m.size) for m in s.members), sep="\t")
+                print(s.key.decode(), *("%s=%d" % (m.field.decode(), m.original) for m in s.members), sep="\t")
     elif command == "cat" and len(rest) == 2:
         cat(*rest)
     elif command == "keys-of":

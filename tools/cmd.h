@@ -18,6 +18,7 @@ extern const command cmd_ls;
 extern const command cmd_mirror;
 extern const command cmd_pack;
 extern const command cmd_prune;
+extern const command cmd_repack;
 extern const command cmd_stream;
 extern const command cmd_verify;
 

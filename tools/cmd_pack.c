@@ -7,7 +7,6 @@
 #include "cli.h"
 #include "cmd.h"
 #include "out.h"
-#include "progress.h"
 
 extern const opt pack_options[]; /* cmd_pack_options.c */
 
@@ -36,30 +35,29 @@ static const example examples[] = {
     {0},
 };
 
-typedef struct state {
-    const pack_values *values;
-    progress progress;
-    spk_pack_phase phase;
-    double phase_started;
-} state;
+void pack_watch_start(pack_watch *w, int quiet, int verbose)
+{
+    *w = (pack_watch){.quiet = quiet, .verbose = verbose, .phase = SPK_PACK_SCAN, .phase_started = out_now()};
+    progress_start(&w->progress, quiet);
+}
 
-static void enter_phase(state *s, spk_pack_phase phase)
+static void enter_phase(pack_watch *w, spk_pack_phase phase)
 {
     static const char *const names[] = {"scanning", "packing", "publishing"};
     char time[32];
     double now = out_now();
-    if (s->values->verbose && (unsigned)s->phase < 3)
-        cli_note("%s took %s", names[s->phase], out_time(time, sizeof time, now - s->phase_started));
-    s->phase = phase;
-    s->phase_started = now;
+    if (w->verbose && (unsigned)w->phase < 3)
+        cli_note("%s took %s", names[w->phase], out_time(time, sizeof time, now - w->phase_started));
+    w->phase = phase;
+    w->phase_started = now;
 }
 
-static int on_progress(void *user, const spk_pack_progress *p)
+int pack_on_progress(void *watch, const spk_pack_progress *p)
 {
-    state *s = user;
+    pack_watch *w = watch;
     progress_now now = {.what = "scanning", .units = "files", .done = p->files};
-    if (p->phase != s->phase)
-        enter_phase(s, p->phase);
+    if (p->phase != w->phase)
+        enter_phase(w, p->phase);
     if (p->phase == SPK_PACK_BUILD)
         now = (progress_now){.what = "packing",
                              .units = "samples",
@@ -70,14 +68,14 @@ static int on_progress(void *user, const spk_pack_progress *p)
                              .bytes_before = p->bytes_resumed};
     else if (p->phase == SPK_PACK_PUBLISH)
         now = (progress_now){.what = "publishing"};
-    progress_show(&s->progress, &now);
+    progress_show(&w->progress, &now);
     return cli_interrupted();
 }
 
-static void on_note(void *user, const char *text)
+void pack_on_note(void *watch, const char *text)
 {
-    const state *s = user;
-    if (!s->values->quiet)
+    const pack_watch *w = watch;
+    if (!w->quiet)
         cli_note("%s", text);
 }
 
@@ -90,6 +88,8 @@ static int check_values(const opts *o)
         return cli_usage("pack", "--check=none and --on-bad exclude each other: without a check no file is bad");
     if (v->frames == FRAMES_SINGLE && v->jpeg == SPK_JPEG_FAST)
         return cli_usage("pack", "--frames=single and --jpeg=fast exclude each other");
+    if (v->allow_unrestorable && v->jpeg != SPK_JPEG_FAST)
+        return cli_usage("pack", "--allow-unrestorable is for --jpeg=fast");
     if (v->prefix && v->prefix[strspn(v->prefix, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
         return cli_usage("pack", "--prefix %s: only the characters A-Z a-z 0-9 _ are possible", v->prefix);
     if (v->prefix && strlen(v->prefix) > PACK_NAME_MAX)
@@ -123,6 +123,7 @@ static void fill(spk_pack_options *p, const opts *o)
     p->labels = (spk_labels)v->labels;
     p->stem = (spk_stem)v->stem;
     p->jpeg = (spk_jpeg_mode)v->jpeg;
+    p->allow_unrestorable = v->allow_unrestorable;
     p->follow_symlinks = v->follow_symlinks;
     p->force = v->force;
     p->dry_run = v->dry_run;
@@ -130,20 +131,26 @@ static void fill(spk_pack_options *p, const opts *o)
 
 static int pack(const opts *o, spk_pack_options *p)
 {
-    pack_job job = {.src = o->operands[0], .dst = o->operands[1], .values = o->values, .options = p};
-    state s = {.values = o->values, .phase = SPK_PACK_SCAN, .phase_started = out_now()};
+    pack_job job = {.done = "packed",
+                    .would = "would pack",
+                    .src = o->operands[0],
+                    .dst = o->operands[1],
+                    .values = o->values,
+                    .splits = p->splits,
+                    .split_count = p->split_count};
+    pack_watch watch;
     spk_pack_result result;
     spk_error err;
     memset(&result, 0, sizeof result);
     spk_error_clear(&err);
-    p->on_progress = on_progress;
-    p->on_note = on_note;
-    p->user = &s;
+    p->on_progress = pack_on_progress;
+    p->on_note = pack_on_note;
+    p->user = &watch;
     cli_catch_signals();
-    progress_start(&s.progress, job.values->quiet);
+    pack_watch_start(&watch, job.values->quiet, job.values->verbose);
     double started = out_now();
     spk_status st = spk_pack(job.src, job.dst, p, &result, &err);
-    progress_end(&s.progress);
+    progress_end(&watch.progress);
     job.seconds = out_now() - started;
     if (st < 0)
         return cli_fail(&err, "run the same command again to resume");

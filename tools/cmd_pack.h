@@ -5,6 +5,7 @@
 #include <shardpack/pack.h>
 
 #include "opts.h"
+#include "progress.h"
 
 typedef struct pack_values {
     uint64_t shard_size, shard_samples, frame_size, frame_samples;
@@ -16,7 +17,7 @@ typedef struct pack_values {
     const char *prefix, *list, *split;
     opts_list include, exclude;
     uint64_t limit, max_pixels;
-    int check, on_bad, labels, stem, jpeg;
+    int check, on_bad, labels, stem, jpeg, allow_unrestorable;
     int follow_symlinks, force, dry_run;
     int json, quiet, verbose;
 } pack_values;
@@ -25,10 +26,23 @@ enum { FRAMES_MANY, FRAMES_SINGLE };
 
 #define PACK_NAME_MAX 64 /* characters of a prefix, or of a split's name */
 
+/* Progress and notes of a run. */
+typedef struct pack_watch {
+    int quiet, verbose;
+    progress progress;
+    spk_pack_phase phase;
+    double phase_started;
+} pack_watch;
+void pack_watch_start(pack_watch *w, int quiet, int verbose);
+int pack_on_progress(void *watch, const spk_pack_progress *p);
+void pack_on_note(void *watch, const char *text);
+
 typedef struct pack_job {
+    const char *done, *would; /* what was done: "packed", "would pack" */
     const char *src, *dst;
     const pack_values *values;
-    const spk_pack_options *options;
+    const spk_split *splits;
+    size_t split_count;
     double seconds;
 } pack_job;
 

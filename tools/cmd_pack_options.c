@@ -90,6 +90,11 @@ const opt pack_options[] = {
              "room and decodes about twice as fast, to the same pixels. All commands and readers of shardpack give "
              "the files back byte for byte; to other tools they are blobs. Each is tried at once; what does not come "
              "back exactly, or would not be smaller, stays as it is."},
+    {.name = "allow-unrestorable",
+     .kind = OPT_FLAG,
+     AT(allow_unrestorable),
+     .help = "With --jpeg=fast, store also those that cannot be made anew byte for byte as the coefficients of another "
+             "JPEG file with the same pixels and metadata. Readers then give that file; the original is lost."},
     {.name = "max-pixels",
      .kind = OPT_U64,
      .arg = "N",

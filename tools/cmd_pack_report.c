@@ -38,6 +38,7 @@ static int print_json(const pack_job *job, const spk_pack_result *r)
         {"excluded", r->excluded},
         {"excluded_folders", r->excluded_folders},
         {"jpeg_fast", r->jpeg_fast},
+        {"jpeg_pixels", r->jpeg_pixels},
         {"jpeg_other", r->jpeg_other},
         {"jpeg_damaged", r->jpeg_damaged},
         {"jpeg_unequal", r->jpeg_unequal},
@@ -123,7 +124,7 @@ static void print_skipped(const spk_pack_result *r)
 static void print_head(const pack_job *job, const spk_pack_result *r)
 {
     line t;
-    printf("%s %s (%s)", job->values->dry_run ? "would pack" : "packed",
+    printf("%s %s (%s)", job->values->dry_run ? job->would : job->done,
            out_plural(t.a, sizeof t.a, r->samples, "sample", NULL),
            out_plural(t.b, sizeof t.b, r->files, "file", NULL));
     if (r->classes)
@@ -166,6 +167,8 @@ static void print_jpeg(const spk_pack_result *r)
     uint64_t others = r->jpeg_other + r->jpeg_damaged + r->jpeg_unequal + r->jpeg_no_gain;
     const char *sep = ": ";
     printf("  %s stored as coefficients", out_plural(t.a, sizeof t.a, r->jpeg_fast, "JPEG", NULL));
+    if (r->jpeg_pixels)
+        printf(", %s as those of other files with the same pixels", out_count(t.a, sizeof t.a, r->jpeg_pixels));
     if (others)
         printf(", %s as they are", out_count(t.a, sizeof t.a, others));
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
@@ -182,12 +185,12 @@ static void print_where(const pack_job *job)
         return;
     printf("  dataset: ");
     out_name(stdout, job->dst);
-    for (size_t i = 0; i < job->options->split_count; i++) {
+    for (size_t i = 0; i < job->split_count; i++) {
         if (i) {
             fputs(", ", stdout);
             out_name(stdout, job->dst);
         }
-        printf("/%s", job->options->splits[i].name);
+        printf("/%s", job->splits[i].name);
     }
     putchar('\n');
 }

@@ -6,8 +6,8 @@
 #include "cmd.h"
 
 static const command *const commands[] = {
-    &cmd_pack,   &cmd_ls,     &cmd_info,  &cmd_cat,    &cmd_extract, &cmd_verify, &cmd_prune,
-    &cmd_export, &cmd_stream, &cmd_bench, &cmd_mirror, &cmd_cache,   &cmd_help,   NULL,
+    &cmd_pack,   &cmd_repack, &cmd_ls,    &cmd_info,   &cmd_cat,   &cmd_extract, &cmd_verify, &cmd_prune,
+    &cmd_export, &cmd_stream, &cmd_bench, &cmd_mirror, &cmd_cache, &cmd_help,    NULL,
 };
 
 const tool_info tool = {

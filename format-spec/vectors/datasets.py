@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 
-from pieces import EXPECTED, ONE, TWO, Build, flip, write
+from pieces import EXPECTED, JPEG, ONE, TWO, Build, coefficients, flip, write
 
 HEAD = "#path\tsamples\tframes\tbytes\ttar_bytes\tindex_offset\ttail_sha256\n"
 
@@ -108,6 +108,27 @@ def good_datasets(out):
     )
     dataset(out, "good-dataset-kind", "ok", "a kind that nobody knows", edit=put("fields", 3, "kind", "later"))
     dataset(out, "good-dataset-empty", "ok", "no samples and no shards", builds=[])
+
+
+def encodings(out):
+    blob, size = JPEG
+    good = {"encoding": "jpeg_coefficients", "samples": 1, "bytes": len(blob), "original_bytes": size}
+    other = {**good, "encoding": "identity"}
+    for name, rule, stored, what in (
+        ("good-dataset-stored", "ok", [good], "a field in an encoding"),
+        ("bad-stored-missing", "fields", None, "the encoding is not told"),
+        ("bad-stored-other", "fields", [other], "another encoding is told"),
+        ("bad-stored-bytes", "fields", [{**good, "bytes": size}], "wrong bytes of an encoding"),
+        ("bad-stored-original", "fields", [{**good, "original_bytes": 1}], "wrong original bytes of an encoding"),
+        ("bad-stored-sum", "manifest-member", [{**good, "samples": 2}], "samples do not add up to those of the field"),
+        ("bad-stored-order", "manifest-member", [good, {**other, "samples": 0}], "encodings not ascending"),
+        ("bad-stored-name", "manifest-member", [{**good, "encoding": "A"}], "an encoding's name against the rules"),
+    ):
+        field = {"name": "jpg", "kind": "image", "samples": 1}
+        if stored:
+            field["stored"] = stored
+        edit = {"fields": [field], "payload_bytes": size}
+        dataset(out, name, rule, what, edit=lambda m, edit=edit: m.update(edit), builds=[coefficients()])
 
 
 def bad_manifests(out):

@@ -11,6 +11,7 @@ from pieces import EXPECTED, write
 
 def main(out):
     shards.good_shards(out)
+    shards.encodings(out)
     shards.bad_cuts(out)
     shards.bad_seek_tables(out)
     shards.bad_index(out)
@@ -18,6 +19,7 @@ def main(out):
     shards.bad_frames(out)
     shards.bad_tars(out)
     datasets.good_datasets(out)
+    datasets.encodings(out)
     datasets.bad_manifests(out)
     datasets.bad_tables(out)
     datasets.bad_shards(out)

@@ -144,7 +144,10 @@ class Build:
             self.list += text(key) + varint(len(members))
             for f, d, path in members:
                 origin = b"\0" if path is None else b"\1" if path == b"=" else varint(len(path) + 1) + path
-                self.list += varint(numbers[f]) + varint(len(d)) + origin
+                self.list += varint(numbers[f]) + varint(len(d))
+                if pairs[numbers[f]][1] != b"identity":
+                    self.list += varint(change.get("original", 1000))
+                self.list += origin
         self.frames = [frame(t) for t in self.tars]
 
     def index(self, **change):
@@ -203,6 +206,21 @@ TWO = [
     [(b"dog/n__1-2e36458607e71107", [(b"cls", b"1", None), (b"seg.png", b"", b"dog/n\xe9\n1.seg.png")])],
 ]
 PAIR = [[(b"a", [(b"txt", b"hello", b"=")])], [(b"b", [(b"txt", b"world", b"=")])]]
+
+
+def jpeg_vector():
+    """The blob of a small JPEG file, and the file's size."""
+    name = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "jpeg-vectors", "good-8")
+    with open(name + ".blob", "rb") as blob:
+        return blob.read(), os.path.getsize(name + ".jpg")
+
+
+JPEG = jpeg_vector()
+
+
+def coefficients(blob=JPEG[0], encoding=b"jpeg_coefficients", original=JPEG[1]):
+    """A shard with one JPEG file, stored in an encoding."""
+    return Build([[(b"a", [(b"jpg", blob, b"=")])]], pairs=[(b"jpg", encoding)], original=original)
 
 
 def write(folder, name, data):

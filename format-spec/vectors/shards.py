@@ -3,7 +3,7 @@
 import hashlib
 import struct
 
-from pieces import ONE, PAIR, TWO, Build, flip, frame, header, low32, shard, varint
+from pieces import JPEG, ONE, PAIR, TWO, Build, coefficients, flip, frame, header, low32, shard, varint
 
 
 def good_shards(out):
@@ -18,6 +18,19 @@ def good_shards(out):
     shard(out, "good-long", Build(long).bytes(), "ok", "a member name of 100 bytes, an original path of 300")
     pairs = [(b"txt", b"later-1")]
     shard(out, "good-encoding", Build(ONE, pairs=pairs).bytes(), "ok", "an encoding that nobody knows is well-formed")
+
+
+def encodings(out):
+    blob, size = JPEG
+    for name, encoding, what in (
+        ("jpeg", b"jpeg_coefficients", "a JPEG file as its coefficients"),
+        ("pixels", b"jpeg_pixels", "coefficients that stand for another file than the one packed"),
+    ):
+        shard(out, "good-encoding-" + name, coefficients(encoding=encoding).bytes(), "ok", what)
+    shard(out, "bad-encoding-size", coefficients(original=size + 1).bytes(), "blob", "original size too large by one")
+    shard(out, "bad-encoding-huge", coefficients(original=(1 << 30) + 1).bytes(), "original", "original size 2^30 + 1")
+    shard(out, "bad-encoding-blob", coefficients(flip(blob, 0)).bytes(), "blob", "a blob that is no zstd frame")
+    shard(out, "bad-encoding-cut", coefficients(blob[:-1]).bytes(), "blob", "a blob without its last byte")
 
 
 def bad_cuts(out):

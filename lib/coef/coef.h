@@ -4,10 +4,20 @@
 #ifndef SPK_COEF_COEF_H
 #define SPK_COEF_COEF_H
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "coef/header.h"
 
 #define SPK_COEF_NAME "jpeg_coefficients"
+/* The same form, but of another JPEG file with the coefficients of one that could not be made anew. */
+#define SPK_COEF_PIXELS_NAME "jpeg_pixels"
+
+/* Whether fields in the encoding of that name are blobs of this layer. */
+static inline bool spk_coef_is(const char *encoding)
+{
+    return strcmp(encoding, SPK_COEF_NAME) == 0 || strcmp(encoding, SPK_COEF_PIXELS_NAME) == 0;
+}
 
 /* Coefficients of a component: blocks row by row, MCUs complete, each block 64 numbers by rows. */
 typedef struct spk_coef_plane {

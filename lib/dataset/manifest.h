@@ -21,10 +21,20 @@ typedef struct spk_image_stat {
     uint64_t longer_side[SPK_IMAGE_BUCKETS];
 } spk_image_stat;
 
+/* Members of a field in one encoding. */
+typedef struct spk_manifest_stored {
+    char *encoding;
+    uint64_t samples;
+    uint64_t bytes;    /* as stored */
+    uint64_t original; /* as readers give them */
+} spk_manifest_stored;
+
 typedef struct spk_manifest_field {
     char *name;
     char *kind; /* image, label, text, json, bytes */
     uint64_t samples;
+    spk_manifest_stored *stored; /* ascending by encoding; none: all are stored as they are */
+    size_t stored_n;
 } spk_manifest_field;
 
 /* All of it. Strings are owned by the manifest. */

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "dataset/manifest_json.h"
+#include "shard/fields.h"
 #include "shard/tar.h"
 
 static bool is_kind(const char *kind)
@@ -18,6 +19,50 @@ static bool is_kind(const char *kind)
     return false;
 }
 
+static spk_status read_one_stored(spk_manifest_stored *s, const spk_json_at *at, spk_error *err)
+{
+    SPK_TRY(spk_json_copy(at, "encoding", &s->encoding, err));
+    const char *problem = spk_encoding_problem(s->encoding, strlen(s->encoding));
+    if (problem)
+        return spk_error_set(err, SPK_E_FORMAT, "key \"%sencoding\": \"%.80s\" %s", at->where, s->encoding, problem);
+    SPK_TRY(spk_json_number(at, "samples", &s->samples, err));
+    SPK_TRY(spk_json_number(at, "bytes", &s->bytes, err));
+    return spk_json_number(at, "original_bytes", &s->original, err);
+}
+
+/* Encodings of the field; those that are listed have all of its members. */
+static spk_status read_stored(spk_manifest_field *field, const spk_json_at *at, spk_error *err)
+{
+    const json_t *array = NULL;
+    uint64_t sum = 0;
+    if (!json_object_get(at->object, "stored"))
+        return SPK_OK;
+    SPK_TRY(spk_json_get(at, "stored", JSON_ARRAY, &array, err));
+    size_t n = json_array_size(array);
+    field->stored = calloc(n + 1, sizeof *field->stored);
+    if (!field->stored)
+        return spk_error_nomem(err, n * sizeof *field->stored);
+    for (size_t i = 0; i < n; i++) {
+        char where[80];
+        snprintf(where, sizeof where, "%sstored[%zu].", at->where, i);
+        spk_json_at one = {json_array_get(array, i), where};
+        if (!json_is_object(one.object))
+            return spk_error_set(err, SPK_E_FORMAT, "key \"%sstored[%zu]\" is %s, not an object", at->where, i,
+                                 spk_json_type_name(one.object));
+        field->stored_n = i + 1;
+        SPK_TRY(read_one_stored(&field->stored[i], &one, err));
+        if (i > 0 && strcmp(field->stored[i - 1].encoding, field->stored[i].encoding) >= 0)
+            return spk_error_set(err, SPK_E_FORMAT, "key \"%sstored\": encoding \"%s\" after \"%s\"", at->where,
+                                 field->stored[i].encoding, field->stored[i - 1].encoding);
+        sum = sum <= field->samples ? sum + field->stored[i].samples : sum; /* each at most 2^53 */
+    }
+    if (sum != field->samples)
+        return spk_error_set(err, SPK_E_FORMAT,
+                             "key \"%sstored\": samples do not add up to the %" PRIu64 " that have the field",
+                             at->where, field->samples);
+    return SPK_OK;
+}
+
 static spk_status read_field(spk_manifest_field *field, const spk_json_at *at, uint64_t samples, spk_error *err)
 {
     const char *kind = NULL;
@@ -25,6 +70,7 @@ static spk_status read_field(spk_manifest_field *field, const spk_json_at *at, u
     SPK_TRY(spk_json_text(at, "kind", &kind, err));
     SPK_TRY(spk_text_copy(&field->kind, is_kind(kind) ? kind : "bytes", err)); /* a later version's kind */
     SPK_TRY(spk_json_number(at, "samples", &field->samples, err));
+    SPK_TRY(read_stored(field, at, err));
     const char *problem = spk_field_problem(field->name, strlen(field->name));
     if (problem)
         return spk_error_set(err, SPK_E_FORMAT, "key \"%sname\": \"%.80s\" %s", at->where, field->name, problem);

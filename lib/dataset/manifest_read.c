@@ -20,6 +20,9 @@ void spk_manifest_free(spk_manifest *m)
     for (size_t i = 0; i < m->fields_n; i++) {
         free(m->fields[i].name);
         free(m->fields[i].kind);
+        for (size_t k = 0; k < m->fields[i].stored_n; k++)
+            free(m->fields[i].stored[k].encoding);
+        free(m->fields[i].stored);
     }
     for (size_t i = 0; i < m->classes_n; i++)
         free(m->classes[i]);
@@ -81,6 +84,15 @@ static spk_status read_totals(spk_manifest *m, const spk_json_at *root, spk_erro
                              "%" PRIu64 " samples in %" PRIu64 " frames in %" PRIu64
                              " shards: a frame and a shard hold at least one sample",
                              m->samples, m->frames, m->shards);
+    return SPK_OK;
+}
+
+/* Only what an encoding stands for may be more than what is stored. */
+static spk_status check_payload(const spk_manifest *m, spk_error *err)
+{
+    for (size_t i = 0; i < m->fields_n; i++)
+        if (m->fields[i].stored_n > 0)
+            return SPK_OK;
     if (m->payload_bytes > m->tar_bytes)
         return spk_error_set(err, SPK_E_FORMAT, "payload_bytes is %" PRIu64 ", more than tar_bytes, %" PRIu64,
                              m->payload_bytes, m->tar_bytes);
@@ -138,6 +150,7 @@ static spk_status read_root(spk_manifest *m, const json_t *value, spk_error *err
     SPK_TRY(read_table(m, &root, err));
     SPK_TRY(read_order(m, &root, err));
     SPK_TRY(spk_manifest_read_fields(m, &root, err));
+    SPK_TRY(check_payload(m, err));
     SPK_TRY(spk_manifest_read_classes(m, &root, err));
     SPK_TRY(spk_manifest_read_mirrors(m, &root, err));
     SPK_TRY(spk_manifest_read_images(m, &root, err));

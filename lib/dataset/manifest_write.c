@@ -71,6 +71,24 @@ static spk_status put_table(json_t *root, const spk_manifest *m, spk_error *err)
     return put_text(root, "order", m->shuffled ? "shuffled" : "stored", err);
 }
 
+static spk_status put_stored(json_t *field, const spk_manifest_field *f, spk_error *err)
+{
+    json_t *list = NULL;
+    if (f->stored_n == 0)
+        return SPK_OK;
+    SPK_TRY(put_container(field, "stored", json_array(), &list, err));
+    for (size_t i = 0; i < f->stored_n; i++) {
+        json_t *one = json_object();
+        if (json_array_append_new(list, one) != 0)
+            return no_json(err);
+        SPK_TRY(put_text(one, "encoding", f->stored[i].encoding, err));
+        SPK_TRY(put_number(one, "samples", f->stored[i].samples, err));
+        SPK_TRY(put_number(one, "bytes", f->stored[i].bytes, err));
+        SPK_TRY(put_number(one, "original_bytes", f->stored[i].original, err));
+    }
+    return SPK_OK;
+}
+
 static spk_status put_fields(json_t *root, const spk_manifest *m, spk_error *err)
 {
     json_t *fields = NULL;
@@ -82,6 +100,7 @@ static spk_status put_fields(json_t *root, const spk_manifest *m, spk_error *err
         SPK_TRY(put_text(field, "name", m->fields[i].name, err));
         SPK_TRY(put_text(field, "kind", m->fields[i].kind, err));
         SPK_TRY(put_number(field, "samples", m->fields[i].samples, err));
+        SPK_TRY(put_stored(field, &m->fields[i], err));
     }
     return SPK_OK;
 }

@@ -21,6 +21,7 @@ typedef struct check {
     uint64_t shards_counted;
     uint64_t payload_bytes;
     uint64_t *field_samples;
+    spk_verify_stored *stored;
 } check;
 
 static void on_problem(void *ctx, const spk_error *problem)
@@ -63,6 +64,11 @@ static spk_status on_shard(void *ctx, uint64_t i, spk_verify_shard *shard, spk_e
         c->payload_bytes += shard->payload_bytes;
         for (size_t f = 0; f < c->target.fields_n; f++)
             c->field_samples[f] += shard->field_samples[f];
+        for (size_t k = 0; k < c->target.stored_n; k++) {
+            c->stored[k].samples += shard->stored[k].samples;
+            c->stored[k].bytes += shard->stored[k].bytes;
+            c->stored[k].original += shard->stored[k].original;
+        }
     }
     return SPK_OK;
 }
@@ -78,6 +84,22 @@ static void tell_total(check *c, const char *name, uint64_t want, uint64_t have)
     on_problem(c, &problem);
 }
 
+static void compare_stored(check *c, size_t f)
+{
+    const spk_manifest_field *field = c->target.fields[f];
+    char name[160];
+    for (size_t i = 0; i < field->stored_n; i++) {
+        const spk_manifest_stored *want = &field->stored[i];
+        const spk_verify_stored *have = &c->stored[c->target.stored[f] + i];
+        snprintf(name, sizeof name, "field \"%s\" as %s: samples", field->name, want->encoding);
+        tell_total(c, name, want->samples, have->samples);
+        snprintf(name, sizeof name, "field \"%s\" as %s: bytes", field->name, want->encoding);
+        tell_total(c, name, want->bytes, have->bytes);
+        snprintf(name, sizeof name, "field \"%s\" as %s: original_bytes", field->name, want->encoding);
+        tell_total(c, name, want->original, have->original);
+    }
+}
+
 /* Sums over the shards' indexes against the manifest; without all of them there is nothing to compare. */
 static void compare_totals(check *c)
 {
@@ -88,6 +110,7 @@ static void compare_totals(check *c)
     for (size_t f = 0; f < c->target.fields_n; f++) {
         snprintf(name, sizeof name, "field \"%s\": samples", c->target.fields[f]->name);
         tell_total(c, name, c->target.fields[f]->samples, c->field_samples[f]);
+        compare_stored(c, f);
     }
 }
 
@@ -112,7 +135,13 @@ static spk_status prepare_dataset(check *c, const char *path, spk_error *err)
     for (size_t i = 0; i < m->fields_n; i++)
         t->fields[i] = &m->fields[i];
     qsort(t->fields, t->fields_n, sizeof(spk_manifest_field *), compare_fields);
-    return SPK_OK;
+    t->stored = calloc(m->fields_n + 1, sizeof *t->stored);
+    for (size_t i = 0; t->stored && i < t->fields_n; i++) {
+        t->stored[i] = t->stored_n;
+        t->stored_n += t->fields[i]->stored_n;
+    }
+    c->stored = calloc(t->stored_n + 1, sizeof *c->stored);
+    return t->stored && c->stored ? SPK_OK : spk_error_nomem(err, t->stored_n * sizeof *c->stored);
 }
 
 static spk_status prepare_shard(check *c, const char *path, spk_error *err)
@@ -165,5 +194,7 @@ spk_status spk_verify(const char *path, const spk_verify_options *options, spk_v
     spk_keytab_free(&c.keys);
     free(c.target.fields);
     free(c.field_samples);
+    free(c.target.stored);
+    free(c.stored);
     return status;
 }

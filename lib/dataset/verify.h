@@ -17,6 +17,8 @@ typedef struct spk_verify_target {
     uint64_t bytes;
     spk_manifest_field **fields; /* the manifest's, sorted by name */
     size_t fields_n;
+    size_t *stored; /* by field: where its encodings begin in a list of all fields' encodings */
+    size_t stored_n;
     atomic_uint_fast64_t bytes_done;
     atomic_bool stop;
 } spk_verify_target;
@@ -29,6 +31,11 @@ typedef struct spk_verify_problem {
     char *text;
 } spk_verify_problem;
 
+/* Members of a field in one encoding. */
+typedef struct spk_verify_stored {
+    uint64_t samples, bytes, original;
+} spk_verify_stored;
+
 /* What came of one shard. Zero-initialise; free with spk_verify_shard_free. Confined to the thread that works on it. */
 typedef struct spk_verify_shard {
     spk_status status; /* NOMEM, CANCELLED: the check could not run to its end */
@@ -40,6 +47,7 @@ typedef struct spk_verify_shard {
     bool counted;           /* the index could be read: the two below are known */
     uint64_t payload_bytes; /* of members that have an original path */
     uint64_t *field_samples;
+    spk_verify_stored *stored; /* as the target's list */
 } spk_verify_shard;
 
 /* Whether threads are to end: for waits on servers. */

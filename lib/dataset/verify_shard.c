@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "dataset/verify.h"
+#include "shard/format.h"
 
 typedef struct job {
     spk_verify_target *target;
@@ -46,8 +47,39 @@ static int compare_name(const void *name, const void *field)
     return strcmp(name, (*(spk_manifest_field *const *)field)->name);
 }
 
-/* Place of each field of the index in the target's list; a field that the manifest lacks is a problem and has none. */
-static spk_status map_fields(const spk_verify_target *t, const spk_shard *shard, size_t *map, spk_verify_shard *out,
+/* Where a field of an index is counted. */
+typedef struct place {
+    size_t field;  /* in the target's list; SIZE_MAX: the manifest lacks it */
+    size_t stored; /* in its list of encodings; SIZE_MAX: the field has none there */
+} place;
+
+static spk_status note_field(const spk_shard *shard, const spk_index_field *f, bool known, spk_verify_shard *out,
+                             spk_error *err)
+{
+    spk_error problem;
+    spk_error_clear(&problem);
+    if (known)
+        spk_error_set(&problem, SPK_E_FORMAT, "%s: field \"%s\" in the encoding \"%s\" is not in the manifest",
+                      spk_shard_name(shard), f->name, f->encoding);
+    else
+        spk_error_set(&problem, SPK_E_FORMAT, "%s: field \"%s\" is not in the manifest", spk_shard_name(shard),
+                      f->name);
+    return spk_verify_note(out, &problem, err);
+}
+
+/* The encoding's place among those that the manifest has for the field; without any, all are stored as they are. */
+static bool find_stored(const spk_verify_target *t, size_t field, const char *encoding, size_t *out)
+{
+    const spk_manifest_field *f = t->fields[field];
+    *out = SIZE_MAX;
+    for (size_t i = 0; i < f->stored_n; i++)
+        if (strcmp(f->stored[i].encoding, encoding) == 0)
+            *out = t->stored[field] + i;
+    return f->stored_n == 0 ? strcmp(encoding, SPK_IDENTITY) == 0 : *out != SIZE_MAX;
+}
+
+/* Where each field of the index is counted; one that the manifest lacks is a problem. */
+static spk_status map_fields(const spk_verify_target *t, const spk_shard *shard, place *map, spk_verify_shard *out,
                              spk_error *err)
 {
     const spk_index *index = spk_shard_index(shard);
@@ -55,13 +87,9 @@ static spk_status map_fields(const spk_verify_target *t, const spk_shard *shard,
         const char *name = index->fields[i].name;
         spk_manifest_field **at =
             t->fields_n ? bsearch(name, t->fields, t->fields_n, sizeof *t->fields, compare_name) : NULL;
-        map[i] = at ? (size_t)(at - t->fields) : SIZE_MAX;
-        if (at)
-            continue;
-        spk_error problem;
-        spk_error_clear(&problem);
-        spk_error_set(&problem, SPK_E_FORMAT, "%s: field \"%s\" is not in the manifest", spk_shard_name(shard), name);
-        SPK_TRY(spk_verify_note(out, &problem, err));
+        map[i] = (place){at ? (size_t)(at - t->fields) : SIZE_MAX, SIZE_MAX};
+        if (!at || !find_stored(t, map[i].field, index->fields[i].encoding, &map[i].stored))
+            SPK_TRY(note_field(shard, &index->fields[i], at != NULL, out, err));
     }
     return SPK_OK;
 }
@@ -71,15 +99,23 @@ static spk_status count_members(const spk_verify_target *t, const spk_shard *sha
 {
     const spk_index *index = spk_shard_index(shard);
     out->field_samples = calloc(t->fields_n + 1, sizeof *out->field_samples);
-    size_t *map = calloc(index->fields_n + 1, sizeof *map);
-    spk_status status = out->field_samples && map ? map_fields(t, shard, map, out, err)
-                                                  : spk_error_nomem(err, (t->fields_n + index->fields_n) * sizeof *map);
+    out->stored = calloc(t->stored_n + 1, sizeof *out->stored);
+    place *map = calloc(index->fields_n + 1, sizeof *map);
+    spk_status status = out->field_samples && out->stored && map
+                            ? map_fields(t, shard, map, out, err)
+                            : spk_error_nomem(err, (t->fields_n + index->fields_n) * sizeof *map);
     for (uint64_t i = 0; status == SPK_OK && i < index->members_n; i++) {
         const spk_index_member *m = &index->members[i];
-        if (map[m->field] != SIZE_MAX)
-            out->field_samples[map[m->field]]++;
+        if (map[m->field].field != SIZE_MAX)
+            out->field_samples[map[m->field].field]++;
+        if (map[m->field].stored != SIZE_MAX) {
+            spk_verify_stored *s = &out->stored[map[m->field].stored];
+            s->samples++;
+            s->bytes += m->size;
+            s->original += m->original;
+        }
         if (m->path_len > 0)
-            out->payload_bytes += m->size; /* no overflow: all members lie in tar_bytes */
+            out->payload_bytes += m->original; /* no overflow: each is at most 2^30 */
     }
     out->counted = status == SPK_OK;
     free(map);
@@ -140,6 +176,7 @@ void spk_verify_shard_free(spk_verify_shard *s)
         free(s->problems[i].text);
     free(s->problems);
     free(s->field_samples);
+    free(s->stored);
     spk_keytab_free(&s->keys);
     memset(s, 0, sizeof *s);
 }

@@ -169,8 +169,8 @@ static spk_status take_member(const spk_needs *needs, const spk_shard *shard, co
         } else if (strcmp(name, field->name) != 0) {
             continue;
         }
-        bool stored = strcmp(field->encoding, SPK_COEF_NAME) == 0;
-        if (!stored && strcmp(field->encoding, "identity") != 0)
+        bool stored = spk_coef_is(field->encoding);
+        if (!stored && strcmp(field->encoding, SPK_IDENTITY) != 0)
             return spk_error_set(err, SPK_E_UNSUPPORTED,
                                  "%s: sample \"%s\": %s: encoding \"%s\" is unknown to this version",
                                  spk_shard_name(shard), item->key, name, field->encoding);

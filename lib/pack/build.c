@@ -142,6 +142,10 @@ static spk_status worker_init(spk_worker *w, spk_error *err)
         SPK_TRY(spk_image_checker_new(&w->checker, err));
     if (plan->o->jpeg == SPK_JPEG_FAST)
         SPK_TRY(spk_transcoder_new(&w->transcoder, err));
+    if (plan->o->jpeg == SPK_JPEG_FAST && plan->o->allow_unrestorable)
+        SPK_TRY(spk_pixel_transcoder_new(&w->pixels, err));
+    if (plan->in->dataset)
+        SPK_TRY(spk_packed_new(&w->packed, plan->in->dataset, w->run->b->reading.src, err));
     return SPK_OK;
 }
 
@@ -151,6 +155,8 @@ static void worker_free(spk_worker *w)
     spk_index_part_free(w->part);
     spk_image_checker_free(w->checker);
     spk_transcoder_free(w->transcoder);
+    spk_pixel_transcoder_free(w->pixels);
+    spk_packed_free(w->packed);
     spk_buf_free(&w->stored);
     spk_buf_free(&w->forms);
     spk_buf_free(&w->tar);

@@ -3,7 +3,8 @@
  *   held      the content fits beside the largest file: compressed straight to the file at its turn;
  *   streamed  neither: images are checked in a first pass, file by file, and at its turn everything is read again in
  *             pieces (which are compared with the scan, so both passes see the same bytes).
- * Memory per worker: 8 MiB and the largest file. */
+ * Memory per worker: 8 MiB and the largest file. Where files are stored in another form, or come from a dataset, every
+ * frame that is not small is held, and so is the one that it is made from. */
 #include <string.h>
 
 #include "pack/build_parts.h"
@@ -179,11 +180,15 @@ static spk_status run_streamed(spk_worker *w, const spk_task *t, spk_error *err)
 
 spk_status spk_task_run(spk_worker *w, const spk_task *t, spk_error *err)
 {
+    const spk_pack_plan *plan = w->run->b->plan;
     spk_tally_reset(&w->frame);
     spk_index_part_reset(w->part);
+    if (w->packed) /* shards and frames are those of the dataset */
+        SPK_TRY(spk_packed_hold(w->packed, t->shard->number, t->number, err));
     if (t->frame.tar_bytes + SPK_TAR_END <= BUFFERED_MAX)
         return run_buffered(w, t, err);
-    if (t->frame.tar_bytes <= w->run->b->plan->largest_file + HELD_SLACK)
+    /* What a stored form takes is known only when it is there. */
+    if (t->frame.tar_bytes <= plan->largest_file + HELD_SLACK || w->transcoder || w->packed)
         return run_held(w, t, err);
     return run_streamed(w, t, err);
 }

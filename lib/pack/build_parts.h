@@ -5,8 +5,9 @@
 #include <pthread.h>
 
 #include "image/check.h"
-#include "image/transcode.h"
+#include "image/transcode_pixels.h"
 #include "pack/build.h"
+#include "pack/packed.h"
 #include "shard/frame.h"
 #include "shard/index.h"
 
@@ -58,7 +59,8 @@ typedef struct spk_task {
 /* What became of a member. */
 typedef struct spk_stored_form {
     uint64_t size;
-    bool fast; /* as jpeg_coefficients */
+    uint64_t original; /* as readers give it back */
+    spk_form form;
 } spk_stored_form;
 
 /* Confined to its thread. */
@@ -67,15 +69,17 @@ typedef struct spk_worker {
     pthread_t thread;
     spk_frame_writer *zstd;
     spk_index_part *part;
-    spk_image_checker *checker; /* NULL: no check */
-    spk_transcoder *transcoder; /* NULL: JPEG stays as it is */
-    spk_buf stored;             /* the stored form of one file */
-    spk_buf forms;              /* of the sample being read: a spk_stored_form for each member */
-    spk_buf tar;                /* the frame's content, or one file */
-    spk_buf out;                /* the compressed frame, or a piece of a file */
-    spk_buf keep;               /* a streamed frame: one byte per sample, nonzero if it is stored */
-    spk_tally frame;            /* of the frame being built */
-    spk_tally sample;           /* of the sample being read; no fields */
+    spk_image_checker *checker;   /* NULL: no check */
+    spk_transcoder *transcoder;   /* NULL: JPEG stays as it is */
+    spk_pixel_transcoder *pixels; /* NULL: so does JPEG that cannot be made anew */
+    spk_packed *packed;           /* the source is a dataset; NULL: it is not */
+    spk_buf stored;               /* the stored form of one file */
+    spk_buf forms;                /* of the sample being read: a spk_stored_form for each member */
+    spk_buf tar;                  /* the frame's content, or one file */
+    spk_buf out;                  /* the compressed frame, or a piece of a file */
+    spk_buf keep;                 /* a streamed frame: one byte per sample, nonzero if it is stored */
+    spk_tally frame;              /* of the frame being built */
+    spk_tally sample;             /* of the sample being read; no fields */
 } spk_worker;
 
 /* build_shard.c. Waits until frame `number` may be appended; CANCELLED, with no text, if the run stops. */

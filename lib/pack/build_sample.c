@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "coef/coef.h"
 #include "pack/build_parts.h"
 #include "shard/tar.h"
 
@@ -44,41 +43,76 @@ static spk_status check_image(spk_worker *w, const spk_pack_plan_member *m, bool
                          reason.text, err);
 }
 
-/* Reads a file behind w->tar.len, without moving it. */
-static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, spk_error *err)
+/* The same from a dataset, where it may be stored in another form; what cannot be made anew stays in it. */
+static spk_status read_packed(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, spk_error *err)
 {
+    const spk_input *in = w->run->b->plan->in;
+    const spk_input_sample *sample = &in->samples[m->file->sample];
+    spk_packed_field f;
+    SPK_TRY(spk_packed_get(w->packed, m->file->sample, (uint32_t)((size_t)(m->file - in->files) - sample->first),
+                           w->transcoder != NULL, &f, err));
+    SPK_TRY(spk_buf_reserve(&w->tar, f.n + 1, err));
+    if (f.n > 0)
+        memcpy(w->tar.data + w->tar.len, f.data, f.n);
+    *form = (spk_stored_form){f.n, m->size, f.form};
+    return SPK_OK;
+}
+
+/* Reads a file behind w->tar.len, without moving it. */
+static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, spk_error *err)
+{
+    if (w->packed)
+        return read_packed(w, m, form, err);
     const char *path = spk_input_str(w->run->b->plan->in, m->file->path);
     SPK_TRY(spk_buf_reserve(&w->tar, (size_t)m->size + 1, err));
     return spk_read_whole(&w->run->b->reading, path, m->file, w->tar.data + w->tar.len, err);
 }
 
-/* The stored form of the file behind w->tar.len, if it is a JPEG and has one, to w->stored. */
-static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, spk_error *err)
+/* The stored form of the file behind w->tar.len, if it is a JPEG and has one, to w->stored. *stored: it has. */
+static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, bool *stored,
+                            spk_error *err)
 {
     const spk_pack_options *o = w->run->b->plan->o;
     const uint8_t *data = w->tar.data + w->tar.len;
     char room[SPK_FIELD_MAX + 1];
-    spk_transcode_result result = SPK_TRANSCODE_OTHER;
-    if (!w->transcoder || !w->run->b->plan->image[m->field] || m->size == 0 ||
+    spk_transcode_result result = SPK_TRANSCODE_OTHER, second = SPK_TRANSCODE_OTHER;
+    if (form->form == SPK_FORM_PIXELS)
+        w->sample.jpeg_pixels++;
+    if (!w->transcoder || form->form != SPK_FORM_IDENTITY || !w->run->b->plan->image[m->field] || m->size == 0 ||
         spk_image_sniff(data, (size_t)m->size) != SPK_IMAGE_JPEG ||
-        !spk_tar_field(room, w->run->b->plan->fields[m->field], SPK_COEF_NAME))
+        !spk_tar_field(room, w->run->b->plan->fields[m->field], spk_form_name(SPK_FORM_COEFFICIENTS)))
         return SPK_OK;
     SPK_TRY(spk_transcode(w->transcoder, data, (size_t)m->size, o->max_pixels, &w->stored, &result, err));
-    w->sample.jpeg[result]++;
-    form->fast = result == SPK_TRANSCODED;
-    if (form->fast)
-        form->size = w->stored.len;
+    form->form = result == SPK_TRANSCODED ? SPK_FORM_COEFFICIENTS : SPK_FORM_IDENTITY;
+    if (w->pixels && (result == SPK_TRANSCODE_OTHER || result == SPK_TRANSCODE_UNEQUAL)) {
+        SPK_TRY(spk_transcode_pixels(w->pixels, w->transcoder, data, (size_t)m->size, o->max_pixels, &w->stored,
+                                     &form->original, &second, err));
+        form->form = second == SPK_TRANSCODED ? SPK_FORM_PIXELS : SPK_FORM_IDENTITY;
+        result = second == SPK_TRANSCODE_NO_GAIN ? second : result;
+    }
+    if (form->form == SPK_FORM_PIXELS)
+        w->sample.jpeg_pixels++;
+    else
+        w->sample.jpeg[result]++;
+    if (form->form == SPK_FORM_IDENTITY) {
+        form->original = m->size;
+        return SPK_OK;
+    }
+    *stored = true;
+    form->size = w->stored.len;
     return SPK_OK;
 }
 
-/* A file in the form in which it is stored behind w->tar.len. What was transcoded is sound: it has been decoded. */
+/* A file in the form in which it is stored behind w->tar.len. */
 static spk_status put_file(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, bool *bad,
                            spk_error *err)
 {
-    SPK_TRY(read_file(w, m, err));
-    SPK_TRY(transcode(w, m, form, err));
-    SPK_TRY(check_image(w, m, !form->fast && w->run->b->plan->o->check == SPK_CHECK_DECODE, bad, err));
-    if (form->fast)
+    bool stored = false, decode = w->run->b->plan->o->check == SPK_CHECK_DECODE;
+    SPK_TRY(read_file(w, m, form, err));
+    SPK_TRY(transcode(w, m, form, &stored, err));
+    /* What has its coefficients stored is sound: it has been decoded. */
+    SPK_TRY(check_image(w, m, decode && form->form != SPK_FORM_COEFFICIENTS, bad, err));
+    if (stored)
         memcpy(w->tar.data + w->tar.len, w->stored.data, w->stored.len); /* it is smaller */
     w->tar.len += (size_t)form->size;
     return SPK_OK;
@@ -87,13 +121,14 @@ static spk_status put_file(spk_worker *w, const spk_pack_plan_member *m, spk_sto
 /* Of a sample that is stored in another way. */
 static spk_status check_file(spk_worker *w, const spk_pack_plan_member *m, bool *bad, spk_error *err)
 {
-    SPK_TRY(read_file(w, m, err));
+    spk_stored_form form;
+    SPK_TRY(read_file(w, m, &form, err));
     return check_image(w, m, w->run->b->plan->o->check == SPK_CHECK_DECODE, bad, err);
 }
 
 static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan_member *m, bool *bad, spk_error *err)
 {
-    spk_stored_form form = {m->size, false};
+    spk_stored_form form = {m->size, m->size, SPK_FORM_IDENTITY};
     char room[SPK_FIELD_MAX + 1];
     SPK_TRY(spk_buf_reserve(&w->tar, SPK_TAR_BLOCK, err));
     size_t header = w->tar.len;
@@ -104,7 +139,7 @@ static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan
         SPK_TRY(spk_buf_append(&w->tar, m->text, (size_t)m->size, err));
     }
     const char *field = w->run->b->plan->fields[m->field];
-    const char *name = spk_tar_field(room, field, form.fast ? SPK_COEF_NAME : "identity");
+    const char *name = spk_tar_field(room, field, spk_form_name(form.form));
     if (!name)
         return spk_error_set(err, SPK_E_INVALID, "field \"%s\" is too long", field);
     SPK_TRY(spk_tar_header(w->tar.data + header, key, name, form.size, err));
@@ -121,17 +156,19 @@ static spk_status add_to_index(spk_worker *w, uint32_t sample, const char *key, 
     SPK_TRY(spk_index_part_sample(w->part, key, err));
     size_t i = 0;
     for (spk_pack_plan_members_begin(&walk, plan, sample); spk_pack_plan_members_next(&walk, &m);) {
-        const char *path = m.file ? spk_input_str(plan->in, m.file->path) : NULL;
-        spk_stored_form form = {m.size, false};
+        const char *path = spk_input_made(plan->in, m.file) ? NULL : spk_input_str(plan->in, m.file->path);
+        spk_stored_form form = {m.size, m.size, SPK_FORM_IDENTITY};
         if (i < forms) /* a sample of a streamed frame has none */
             memcpy(&form, w->forms.data + i++ * sizeof form, sizeof form);
-        SPK_TRY(spk_index_part_member(w->part, plan->fields[m.field], form.fast ? SPK_COEF_NAME : "identity", path,
-                                      form.size, err));
-        w->frame.fields[m.field]++;
-        if (m.file) {
+        SPK_TRY(spk_index_part_member(w->part, plan->fields[m.field], spk_form_name(form.form), path, form.size,
+                                      form.original, err));
+        spk_tally_form *sum = &w->frame.fields[m.field].forms[form.form];
+        sum->samples++;
+        sum->bytes += form.size;
+        sum->original += form.original;
+        if (path) {
             w->frame.files++;
-            w->frame.payload += form.size;
-            w->frame.source += m.size;
+            w->frame.payload += form.original;
         }
     }
     w->frame.samples++;
@@ -165,6 +202,7 @@ spk_status spk_sample_read(spk_worker *w, uint32_t sample, bool all, bool *store
     w->tar.len = mark;
     memset(&w->sample.images, 0, sizeof w->sample.images);
     memset(&w->sample.jpeg, 0, sizeof w->sample.jpeg);
+    w->sample.jpeg_pixels = 0;
     w->sample.skipped_samples = 1;
     return spk_tally_merge(&w->frame, &w->sample, err);
 }

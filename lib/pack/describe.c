@@ -2,7 +2,6 @@
 #include "pack/describe.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +106,18 @@ static int put_check(json_t *o, const spk_pack_options *opt)
         failed |= put(o, "on_bad", json_string(bad[opt->on_bad]));
         failed |= put(o, "max_pixels", number(opt->max_pixels));
     }
+    return failed;
+}
+
+int spk_describe_jpeg(json_t *o, const spk_pack_options *opt)
+{
+    int failed = 0;
     if (opt->jpeg == SPK_JPEG_FAST)
-        failed |= put(o, "jpeg", json_string("fast"));
+        failed |= put(o, "jpeg_mode", json_string("fast"));
+    if (opt->jpeg == SPK_JPEG_FAST && !json_object_get(o, "max_pixels")) /* without a check it is for this alone */
+        failed |= put(o, "max_pixels", number(opt->max_pixels));
+    if (opt->allow_unrestorable)
+        failed |= put(o, "allow_unrestorable", json_true());
     return failed;
 }
 
@@ -141,15 +150,20 @@ spk_status spk_describe(char **out, const spk_pack_options *o, const spk_pack_pl
     failed |= put(root, "files", number(total->files));
     failed |= put(root, "bad_files", number(total->bad));
     failed |= put(root, "skipped_samples", number(total->skipped_samples));
+    failed |= spk_describe_jpeg(root, o);
     if (!failed)
         *out = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(15));
     json_decref(root);
     return *out ? SPK_OK : spk_error_set(err, SPK_E_NOMEM, "out of memory for the manifest's \"pack\" object");
 }
 
-static uint64_t number_at(const json_t *o, const char *key)
+/* Also one that is too large for a number. */
+uint64_t spk_describe_number(const json_t *o, const char *key)
 {
-    json_int_t v = json_integer_value(json_object_get(o, key));
+    const json_t *value = json_object_get(o, key);
+    json_int_t v = json_integer_value(value);
+    if (json_is_string(value))
+        return strtoull(json_string_value(value), NULL, 10);
     return v > 0 ? (uint64_t)v : 0;
 }
 
@@ -162,9 +176,9 @@ bool spk_describe_read(const char *text, spk_described *out)
     bool ok = plan && spk_unhex(raw, sizeof raw, plan, strlen(plan));
     if (ok) {
         spk_hex(out->plan, raw, sizeof raw);
-        out->files = number_at(root, "files");
-        out->bad = number_at(root, "bad_files");
-        out->skipped_samples = number_at(root, "skipped_samples");
+        out->files = spk_describe_number(root, "files");
+        out->bad = spk_describe_number(root, "bad_files");
+        out->skipped_samples = spk_describe_number(root, "skipped_samples");
     }
     json_decref(root);
     return ok;

@@ -32,6 +32,10 @@ static void find_newest(comparison *c)
         c->stamp = in->archive->stamp;
         return;
     }
+    if (in->dataset) { /* its manifest is part of the plan */
+        c->stamp = 0;
+        return;
+    }
     c->stamp = in->around;
     if (in->around_path.len > 0)
         c->newest = (const char *)in->around_path.data;

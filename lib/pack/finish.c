@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "dataset/manifest.h"
+#include "dataset/dataset.h"
 #include "dataset/publish.h"
 #include "dataset/table.h"
 #include "pack/describe.h"
@@ -57,6 +57,11 @@ static spk_status add_up(finishing *f, spk_error *err)
     m->payload_bytes = f->b->splits[f->split].payload;
     m->images = f->b->splits[f->split].images;
     m->shuffled = !f->b->plan->o->no_shuffle;
+    const spk_dataset *source = f->b->plan->in->dataset;
+    if (source) { /* what was seen then, in the order of then */
+        m->images = source->manifest.images;
+        m->shuffled = source->manifest.shuffled;
+    }
     return SPK_OK;
 }
 
@@ -116,6 +121,29 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const spk_manifest_field *)a)->name, ((const spk_manifest_field *)b)->name);
 }
 
+/* How often the field is there, and in which forms, if any differs from the file's. */
+static spk_status put_forms(spk_manifest_field *field, const spk_tally_field *total, spk_error *err)
+{
+    field->samples = 0;
+    for (size_t k = 0; k < SPK_FORMS; k++)
+        field->samples += total->forms[k].samples;
+    if (field->samples == total->forms[SPK_FORM_IDENTITY].samples)
+        return SPK_OK;
+    field->stored = calloc(SPK_FORMS, sizeof *field->stored);
+    if (!field->stored)
+        return spk_error_nomem(err, SPK_FORMS * sizeof *field->stored);
+    for (size_t k = 0; k < SPK_FORMS; k++) {
+        const spk_tally_form *f = &total->forms[k];
+        if (f->samples == 0)
+            continue;
+        spk_manifest_stored *stored = &field->stored[field->stored_n++];
+        *stored = (spk_manifest_stored){strdup(spk_form_name((spk_form)k)), f->samples, f->bytes, f->original};
+        if (!stored->encoding)
+            return spk_error_nomem(err, 64);
+    }
+    return SPK_OK;
+}
+
 static spk_status put_names(spk_manifest *m, const spk_pack_plan *plan, const spk_tally *total, spk_error *err)
 {
     const spk_input *in = plan->in;
@@ -124,12 +152,14 @@ static spk_status put_names(spk_manifest *m, const spk_pack_plan *plan, const sp
     if (!m->fields || !m->classes)
         return spk_error_nomem(err, in->classes_n * sizeof *m->classes);
     for (size_t i = 0; i < plan->fields_n; i++) {
-        if (total->fields[i] == 0)
-            continue;
         spk_manifest_field *field = &m->fields[m->fields_n++];
+        SPK_TRY(put_forms(field, &total->fields[i], err));
+        if (field->samples == 0) {
+            m->fields_n--;
+            continue;
+        }
         field->name = strdup(plan->fields[i]);
         field->kind = strdup(spk_field_kind(plan->fields[i]));
-        field->samples = total->fields[i];
         if (!field->name || !field->kind)
             return spk_error_nomem(err, 64);
     }
@@ -149,7 +179,10 @@ static spk_status put_manifest(finishing *f, int64_t started_ns, spk_error *err)
     const spk_tally *total = &f->b->splits[f->split];
     spk_buf text = {0};
     SPK_TRY(put_names(&f->m, plan, total, err));
-    SPK_TRY(spk_describe(&f->m.pack, plan->o, f->digest, f->split, total, err));
+    if (plan->in->dataset)
+        SPK_TRY(spk_describe_again(&f->m.pack, plan->in->dataset->manifest.pack, plan->o, f->digest, err));
+    else
+        SPK_TRY(spk_describe(&f->m.pack, plan->o, f->digest, f->split, total, err));
     spk_status status = spk_manifest_encode(&f->m, &text, err);
     if (status == SPK_OK)
         status = spk_publish_file(folder->fd, folder->name, SPK_MANIFEST_NAME, text.data, text.len, err);
@@ -187,7 +220,7 @@ static void add_result(spk_pack_result *r, const finishing *f)
     r->files += total->files;
     r->shards += f->m.shards;
     r->frames += f->m.frames;
-    r->bytes_in += total->source;
+    r->bytes_in += total->payload;
     r->bytes_out += f->m.bytes;
     r->bad += total->bad;
     r->bad_skipped_samples += total->skipped_samples;
@@ -196,6 +229,7 @@ static void add_result(spk_pack_result *r, const finishing *f)
     r->jpeg_damaged += total->jpeg[SPK_TRANSCODE_DAMAGED];
     r->jpeg_unequal += total->jpeg[SPK_TRANSCODE_UNEQUAL];
     r->jpeg_no_gain += total->jpeg[SPK_TRANSCODE_NO_GAIN];
+    r->jpeg_pixels += total->jpeg_pixels;
     if (f->split == 0)
         memcpy(r->fingerprint, f->m.fingerprint, sizeof r->fingerprint);
 }

@@ -265,5 +265,7 @@ void spk_input_free(spk_input *in)
         free(in->classes[i]);
     free(in->classes);
     spk_archive_free(in->archive);
+    spk_dataset_close(in->dataset);
+    free(in->cuts);
     *in = (spk_input){0};
 }

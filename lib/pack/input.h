@@ -4,6 +4,7 @@
 #ifndef SPK_PACK_INPUT_H
 #define SPK_PACK_INPUT_H
 
+#include <shardpack/dataset.h>
 #include <shardpack/pack.h>
 #include <stdbool.h>
 
@@ -29,6 +30,10 @@ typedef struct spk_input_sample {
     uint64_t json; /* 1 + offset in input->paths of a "json" member's text, 0: none */
 } spk_input_sample;
 
+/* Where the sample of a dataset lies. */
+#define SPK_CUT_FRAME 1u /* begins a frame */
+#define SPK_CUT_SHARD 2u /* begins a shard */
+
 typedef struct spk_input {
     spk_buf paths;
     spk_input_file *files;
@@ -40,7 +45,12 @@ typedef struct spk_input {
     char **classes; /* percent-escaped, sorted by raw bytes; index = label */
     size_t classes_n;
     bool list;
-    spk_archive *archive; /* the source is this archive; NULL: a folder */
+    spk_archive *archive; /* the source is this archive; NULL: a folder, or a dataset */
+    spk_dataset *dataset; /* the source is this dataset, its samples are in its order, and members are files whose path
+                             is empty if the packer made them; NULL: it is none */
+    uint8_t *cuts;        /* of a dataset, by sample: SPK_CUT_ bits */
+    size_t cuts_cap;
+    uint64_t gone; /* of a dataset: files of which only the pixels are there */
     uint64_t junk, other_skipped, excluded, excluded_folders, empty_folders;
     uint64_t unlabelled; /* samples outside any class folder, in a class tree */
     int64_t around;      /* newest stamp of the folders that lead to the files, the source included; archives: 0 */
@@ -60,6 +70,10 @@ typedef struct spk_input_hooks {
 SPK_CHECK spk_status spk_input_scan(spk_input *in, int src_fd, const char *src, const spk_pack_options *o,
                                     uint64_t target_dev, uint64_t target_ino, const spk_input_hooks *hooks,
                                     spk_error *err);
+/* The same of a dataset: reads the indexes of all shards. Takes the dataset, also on errors. */
+SPK_CHECK spk_status spk_input_scan_dataset(spk_input *in, spk_dataset *taken, const char *src,
+                                            const spk_input_hooks *hooks, spk_error *err);
+
 void spk_input_free(spk_input *in);
 
 static inline const char *spk_input_str(const spk_input *in, uint64_t offset)
@@ -70,6 +84,12 @@ static inline const char *spk_input_str(const spk_input *in, uint64_t offset)
 static inline int64_t spk_input_stamp(const spk_input *in, const spk_input_file *f)
 {
     return in->archive ? in->archive->stamp : f->stamp;
+}
+
+/* Whether a member is not a file of the source but made by a packer; file NULL: by this one. */
+static inline bool spk_input_made(const spk_input *in, const spk_input_file *file)
+{
+    return !file || (in->dataset && spk_input_str(in, file->path)[0] == '\0');
 }
 
 /* Puts where a file lies in front of the error: "SRC/path", in an archive "SRC: inner.tar: member". */

@@ -100,10 +100,11 @@ static void drop_idle_options(spk_pack_options *o)
         o->frame_size = SPK_DEFAULT_FRAME_SIZE;
         o->frame_samples = SPK_DEFAULT_FRAME_SAMPLES;
     }
-    if (o->check == SPK_CHECK_NONE) {
+    if (o->check == SPK_CHECK_NONE)
         o->on_bad = SPK_ON_BAD_FAIL;
+    if (o->check == SPK_CHECK_NONE && o->jpeg == SPK_JPEG_KEEP)
         o->max_pixels = SPK_DEFAULT_MAX_PIXELS;
-    }
+    o->allow_unrestorable = o->allow_unrestorable != 0;
 }
 
 spk_status spk_pack_options_settle(spk_pack_options *out, const spk_pack_options *given, spk_error *err)

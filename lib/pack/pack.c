@@ -10,67 +10,51 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pack/build.h"
 #include "pack/existing.h"
 #include "pack/finish.h"
-#include "pack/input.h"
 #include "pack/options.h"
-#include "pack/plan.h"
+#include "pack/packing.h"
 #include "pack/report.h"
 #include "pack/resume.h"
-#include "pack/target.h"
-
-/* All that one call owns. */
-typedef struct packing {
-    spk_pack_options o;
-    const char *src;
-    int src_fd;
-    int64_t started_ns; /* CLOCK_REALTIME before the scan */
-    spk_target target;
-    spk_error unlocked; /* why the target could not be locked; code 0: it is, or need not be */
-    spk_input in;
-    spk_pack_plan plan;
-    spk_pack_plan_digest digest;
-    spk_build build;
-    spk_pack_result *result;
-} packing;
 
 static int on_files(void *ctx, uint64_t files)
 {
-    const packing *p = ctx;
+    const spk_packing *p = ctx;
     spk_pack_progress progress = {.phase = SPK_PACK_SCAN, .files = files};
     return p->o.on_progress ? p->o.on_progress(p->o.user, &progress) : 0;
 }
 
 static void on_note(void *ctx, const char *text)
 {
-    const packing *p = ctx;
+    const spk_packing *p = ctx;
     if (p->o.on_note)
         p->o.on_note(p->o.user, text);
 }
 
 /* A folder or a file; O_NONBLOCK in case it is a FIFO. */
-static spk_status open_source(packing *p, spk_error *err)
+static spk_status open_source(spk_packing *p, spk_error *err)
 {
-    struct timespec now;
     struct stat st;
     p->src_fd = open(p->src, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (p->src_fd < 0 || fstat(p->src_fd, &st) != 0)
         return spk_error_sys(err, errno, "%s", p->src);
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return spk_error_set(err, SPK_E_INVALID, "%s: neither a folder nor a tar archive", p->src);
-    clock_gettime(CLOCK_REALTIME, &now);
-    p->started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     return SPK_OK;
 }
 
-static spk_status scan(packing *p, spk_error *err)
+static spk_status scan(spk_packing *p, spk_error *err)
 {
     spk_input_hooks hooks = {.on_files = on_files, .on_note = on_note, .ctx = p};
     spk_pack_options o = p->o;
     spk_pack_result *r = p->result;
+    spk_dataset *dataset = p->dataset;
     o.limit = 0; /* counts samples of the plan's order */
-    SPK_TRY(spk_input_scan(&p->in, p->src_fd, p->src, &o, p->target.dev, p->target.ino, &hooks, err));
+    p->dataset = NULL;
+    SPK_TRY(dataset ? spk_input_scan_dataset(&p->in, dataset, p->src, &hooks, err)
+                    : spk_input_scan(&p->in, p->src_fd, p->src, &o, p->target.dev, p->target.ino, &hooks, err));
+    if (p->scanned)
+        SPK_TRY(p->scanned(p, err));
     r->junk = p->in.junk;
     r->other_skipped = p->in.other_skipped;
     r->excluded = p->in.excluded;
@@ -81,7 +65,7 @@ static spk_status scan(packing *p, spk_error *err)
 }
 
 /* True if nothing is left to do. */
-static spk_status look_first(packing *p, bool *ready, spk_error *err)
+static spk_status look_first(spk_packing *p, bool *ready, spk_error *err)
 {
     bool up_to_date = false;
     const spk_existing_want want = {.in = &p->in, .src = p->src, .digest = &p->digest, .force = p->o.force != 0};
@@ -110,7 +94,7 @@ static spk_status look_first(packing *p, bool *ready, spk_error *err)
     return SPK_OK;
 }
 
-static void tell_resumed(packing *p)
+static void tell_resumed(spk_packing *p)
 {
     char text[128];
     const spk_build *b = &p->build;
@@ -123,7 +107,7 @@ static void tell_resumed(packing *p)
 }
 
 /* Formats that the check knows by their header only. */
-static void tell_unchecked(packing *p)
+static void tell_unchecked(spk_packing *p)
 {
     char text[160];
     uint64_t other = 0;
@@ -137,7 +121,7 @@ static void tell_unchecked(packing *p)
     on_note(p, text);
 }
 
-static spk_status build(packing *p, spk_error *err)
+static spk_status build(spk_packing *p, spk_error *err)
 {
     spk_build *b = &p->build;
     SPK_TRY(spk_target_make(&p->target, &p->o, err));
@@ -153,7 +137,7 @@ static spk_status build(packing *p, spk_error *err)
     return SPK_OK;
 }
 
-static spk_status publish(packing *p, spk_error *err)
+static spk_status publish(spk_packing *p, spk_error *err)
 {
     const spk_build *b = &p->build;
     spk_pack_progress progress = {.phase = SPK_PACK_PUBLISH,
@@ -173,7 +157,7 @@ static spk_status publish(packing *p, spk_error *err)
 }
 
 /* A finished dataset may lie where nothing can be written; that is told once something is to be. */
-static spk_status lock(packing *p, spk_error *err)
+static spk_status lock(spk_packing *p, spk_error *err)
 {
     bool any = false;
     SPK_TRY(spk_existing_manifests(&p->target, &any, err));
@@ -188,10 +172,14 @@ static spk_status lock(packing *p, spk_error *err)
     return SPK_OK;
 }
 
-static spk_status run(packing *p, const char *dst, spk_error *err)
+static spk_status run(spk_packing *p, const char *dst, spk_error *err)
 {
     bool ready = false;
-    SPK_TRY(open_source(p, err));
+    struct timespec now;
+    if (!p->dataset)
+        SPK_TRY(open_source(p, err));
+    clock_gettime(CLOCK_REALTIME, &now);
+    p->started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     SPK_TRY(spk_target_find(&p->target, dst, p->src_fd, p->src, err));
     SPK_TRY(spk_target_find_splits(&p->target, &p->o, err));
     SPK_TRY(lock(p, err));
@@ -204,7 +192,7 @@ static spk_status run(packing *p, const char *dst, spk_error *err)
 }
 
 /* After an error: finished shards stay for the next run. If there are none, neither does anything else. */
-static void tidy_up(packing *p)
+static void tidy_up(spk_packing *p)
 {
     bool known = p->build.journal || p->target.top.made, shards = false;
     for (size_t i = 0; p->build.done && i < p->plan.shards_n; i++)
@@ -215,22 +203,28 @@ static void tidy_up(packing *p)
         spk_target_unlock(&p->target);
 }
 
+spk_status spk_packing_run(spk_packing *p, const char *dst, spk_error *err)
+{
+    spk_status status = run(p, dst, err);
+    if (status < 0)
+        tidy_up(p);
+    spk_journal_close(p->build.journal);
+    spk_build_free(&p->build);
+    spk_pack_plan_free(&p->plan);
+    spk_input_free(&p->in);
+    spk_target_free(&p->target);
+    spk_dataset_close(p->dataset);
+    if (p->src_fd >= 0)
+        close(p->src_fd);
+    return status;
+}
+
 spk_status spk_pack(const char *src, const char *dst, const spk_pack_options *options, spk_pack_result *result,
                     spk_error *err)
 {
     spk_pack_result unused = {0};
-    packing p = {.src = src, .src_fd = -1, .result = result ? result : &unused};
+    spk_packing p = {.src = src, .src_fd = -1, .result = result ? result : &unused};
     memset(p.result, 0, sizeof *p.result);
     SPK_TRY(spk_pack_options_settle(&p.o, options, err));
-    spk_status status = run(&p, dst, err);
-    if (status < 0)
-        tidy_up(&p);
-    spk_journal_close(p.build.journal);
-    spk_build_free(&p.build);
-    spk_pack_plan_free(&p.plan);
-    spk_input_free(&p.in);
-    spk_target_free(&p.target);
-    if (p.src_fd >= 0)
-        close(p.src_fd);
-    return status;
+    return spk_packing_run(&p, dst, err);
 }

@@ -78,7 +78,7 @@ static spk_pack_plan_size measure(const spk_pack_plan *plan, uint32_t sample)
         add_to(&z.blocks,
                member.size > SPK_FRAME_CONTENT_MAX ? UINT32_MAX : spk_tar_member_bytes(member.size) / SPK_TAR_BLOCK);
         z.list += 8;
-        if (!member.file)
+        if (spk_input_made(in, member.file))
             continue;
         add_to(&z.list, strlen(spk_input_str(in, member.file->path)));
         add_to(&z.payload, member.size);
@@ -106,6 +106,15 @@ static uint64_t tar_bytes(const spk_pack_plan_size *z)
     return (uint64_t)z->blocks * SPK_TAR_BLOCK;
 }
 
+/* Whether the sample at order[i] is too much for a frame of that many samples, which would have that many bytes. */
+static bool ends_frame(const spk_pack_plan *plan, uint32_t i, uint32_t samples, uint64_t bytes)
+{
+    const spk_pack_options *o = plan->o;
+    if (plan->in->cuts)
+        return plan->in->cuts[i] & SPK_CUT_FRAME;
+    return !o->single_frame && (samples >= o->frame_samples || bytes > o->frame_size);
+}
+
 void spk_pack_plan_frame_at(const spk_pack_plan *plan, const spk_pack_plan_shard *s, uint32_t from,
                             spk_pack_plan_frame *out)
 {
@@ -114,10 +123,8 @@ void spk_pack_plan_frame_at(const spk_pack_plan *plan, const spk_pack_plan_shard
     uint64_t packed = 0;
     *out = (spk_pack_plan_frame){.first = from};
     for (; i < end; i++) {
-        if (!o->single_frame && i - from >= o->frame_samples)
-            break;
         const spk_pack_plan_size *z = &plan->sizes[plan->order[i]];
-        if (!o->single_frame && i > from && out->tar_bytes + tar_bytes(z) > o->frame_size)
+        if (i > from && ends_frame(plan, i, i - from, out->tar_bytes + tar_bytes(z)))
             break;
         out->tar_bytes += tar_bytes(z);
         out->payload += z->payload;
@@ -277,18 +284,34 @@ static spk_status measure_files(spk_pack_plan *plan, const char *src, spk_error 
 {
     const spk_input *in = plan->in;
     bool all = plan->order_n == in->samples_n;
+    uint32_t most = in->dataset ? SPK_MEMBERS_MAX : SPK_MEMBERS_MAX - 2; /* a label and more columns may be added */
     for (uint32_t i = 0; i < plan->order_n; i++) {
         const spk_input_sample *s = &in->samples[all ? i : plan->order[i]];
-        if (s->files > SPK_MEMBERS_MAX - 2) {
-            (void)spk_error_set(err, SPK_E_LIMIT, "its sample has %u files, at most %u are possible", s->files,
-                                SPK_MEMBERS_MAX - 2);
+        if (s->files > most) {
+            (void)spk_error_set(err, SPK_E_LIMIT, "its sample has %u files, at most %u are possible", s->files, most);
             spk_input_prefix(in, src, &in->files[s->first], err);
             return SPK_E_LIMIT;
         }
-        plan->files += s->files;
-        for (uint32_t f = 0; f < s->files; f++)
-            if (in->files[s->first + f].size > plan->largest_file)
-                plan->largest_file = in->files[s->first + f].size;
+        for (uint32_t f = 0; f < s->files; f++) {
+            const spk_input_file *file = &in->files[s->first + f];
+            plan->files += !spk_input_made(in, file);
+            plan->largest_file = file->size > plan->largest_file ? file->size : plan->largest_file;
+        }
+    }
+    return SPK_OK;
+}
+
+/* Frames of a dataset hold more than they were made for once their files are back as they were. */
+static spk_status check_frames(const spk_pack_plan *plan, const spk_pack_plan_shard *shard, spk_error *err)
+{
+    spk_pack_plan_frame f;
+    uint32_t number = 0;
+    for (uint32_t i = shard->first; i < shard->first + shard->samples; i += f.samples, number++) {
+        spk_pack_plan_frame_at(plan, shard, i, &f);
+        if (f.tar_bytes > SPK_FRAME_CONTENT_MAX - SPK_TAR_END)
+            return spk_error_set(err, SPK_E_LIMIT, "shard %zu: frame %u would hold %llu bytes, at most %u are possible",
+                                 plan->shards_n, number, (unsigned long long)f.tar_bytes,
+                                 SPK_FRAME_CONTENT_MAX - SPK_TAR_END);
     }
     return SPK_OK;
 }
@@ -301,6 +324,8 @@ static spk_status add_shard(spk_pack_plan *plan, const spk_pack_plan_shard *shar
                              "choose a smaller shard size",
                              (unsigned long long)tar, plan->shards_n, shard->samples,
                              SPK_FRAME_CONTENT_MAX - SPK_TAR_END);
+    if (plan->in->cuts)
+        SPK_TRY(check_frames(plan, shard, err));
     SPK_TRY(spk_grow(&plan->shards, &plan->shards_cap, plan->shards_n + 1, sizeof *plan->shards, err));
     plan->shards[plan->shards_n++] = *shard;
     return SPK_OK;
@@ -321,7 +346,8 @@ static spk_status cut_shards(spk_pack_plan *plan, uint32_t number, spk_error *er
         bool full = cur.payload + z->payload > o->shard_size || (o->shard_samples && cur.samples >= o->shard_samples) ||
                     list + z->list > LIST_BYTES_MAX;
         bool share = k + 1 < n && (__uint128_t)cumulative * n >= (__uint128_t)split->payload * (k + 1);
-        if (cur.samples > 0 && (full || share)) {
+        bool cut = plan->in->cuts ? plan->in->cuts[i] & SPK_CUT_SHARD : full || share;
+        if (cur.samples > 0 && cut) {
             SPK_TRY(add_shard(plan, &cur, tar, err));
             cur = (spk_pack_plan_shard){.first = i, .split = number};
             tar = list = 0;

@@ -74,6 +74,7 @@ static void feed_options(feed *f, const spk_pack_options *o)
                                 (uint64_t)(o->follow_symlinks != 0),
                                 o->max_pixels,
                                 (uint64_t)o->jpeg,
+                                (uint64_t)(o->allow_unrestorable != 0),
                                 (uint64_t)(o->list != NULL),
                                 o->include_count,
                                 o->exclude_count,
@@ -106,6 +107,11 @@ static void feed_versions(feed *f, bool checked)
 
 static void feed_input(feed *f, const spk_input *in)
 {
+    if (in->dataset) { /* the manifest answers for all of it */
+        feed_text(f, "dataset");
+        feed_text(f, spk_dataset_manifest(in->dataset));
+        return;
+    }
     feed_u64(f, in->fields_n);
     for (size_t i = 0; i < in->fields_n; i++)
         feed_text(f, in->fields[i]);
@@ -143,7 +149,7 @@ spk_status spk_pack_plan_digest_make(spk_pack_plan_digest *out, const spk_input 
     feed_end(&f, out->versions_other);
     feed_input(&f, in);
     feed_end(&f, out->input);
-    for (size_t i = 0; i < in->samples_n; i++)
+    for (size_t i = 0; i < in->samples_n && !in->dataset; i++)
         for (uint32_t k = 0; k < in->samples[i].files; k++)
             feed_u64(&f, (uint64_t)spk_input_stamp(in, &in->files[in->samples[i].first + k]));
     if (in->archive)

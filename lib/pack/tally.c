@@ -6,8 +6,25 @@
 
 #include "base/bytes.h"
 #include "base/utf8.h"
+#include "coef/coef.h"
+#include "shard/format.h"
 
 _Static_assert(sizeof(spk_image_stat) == (10 + SPK_IMAGE_BUCKETS) * sizeof(uint64_t), "only 64-bit numbers");
+
+static const char *const form_names[SPK_FORMS] = {SPK_IDENTITY, SPK_COEF_NAME, SPK_COEF_PIXELS_NAME};
+
+const char *spk_form_name(spk_form form)
+{
+    return form_names[form];
+}
+
+spk_form spk_form_of(const char *encoding)
+{
+    unsigned form = 0;
+    while (form < SPK_FORMS && strcmp(form_names[form], encoding) != 0)
+        form++;
+    return (spk_form)form;
+}
 
 spk_status spk_tally_init(spk_tally *t, size_t fields_n, spk_error *err)
 {
@@ -21,7 +38,7 @@ spk_status spk_tally_init(spk_tally *t, size_t fields_n, spk_error *err)
 
 void spk_tally_reset(spk_tally *t)
 {
-    uint64_t *fields = t->fields;
+    spk_tally_field *fields = t->fields;
     size_t n = t->fields_n;
     spk_buf lines = t->bad_lines;
     memset(t, 0, sizeof *t);
@@ -70,14 +87,18 @@ spk_status spk_tally_merge(spk_tally *into, const spk_tally *from, spk_error *er
     into->samples += from->samples;
     into->files += from->files;
     into->payload += from->payload;
-    into->source += from->source;
+    into->jpeg_pixels += from->jpeg_pixels;
     into->bad += from->bad;
     into->skipped_samples += from->skipped_samples;
     for (size_t i = 0; i < SPK_TRANSCODE_RESULTS; i++)
         into->jpeg[i] += from->jpeg[i];
     merge_images(&into->images, &from->images);
     for (size_t i = 0; i < from->fields_n && i < into->fields_n; i++)
-        into->fields[i] += from->fields[i];
+        for (size_t k = 0; k < SPK_FORMS; k++) {
+            into->fields[i].forms[k].samples += from->fields[i].forms[k].samples;
+            into->fields[i].forms[k].bytes += from->fields[i].forms[k].bytes;
+            into->fields[i].forms[k].original += from->fields[i].forms[k].original;
+        }
     return spk_buf_append(&into->bad_lines, from->bad_lines.data, from->bad_lines.len, err);
 }
 
@@ -112,32 +133,23 @@ spk_status spk_tally_bad(spk_tally *t, const char *path, const char *action, con
 
 static uint64_t *number_at(spk_tally *t, size_t i)
 {
-    static const size_t at[SPK_TALLY_FIXED - SPK_IMAGE_BUCKETS] = {offsetof(spk_tally, samples),
-                                                                   offsetof(spk_tally, files),
-                                                                   offsetof(spk_tally, payload),
-                                                                   offsetof(spk_tally, bad),
-                                                                   offsetof(spk_tally, source),
-                                                                   offsetof(spk_tally, skipped_samples),
-                                                                   offsetof(spk_tally, jpeg[0]),
-                                                                   offsetof(spk_tally, jpeg[1]),
-                                                                   offsetof(spk_tally, jpeg[2]),
-                                                                   offsetof(spk_tally, jpeg[3]),
-                                                                   offsetof(spk_tally, jpeg[4]),
-                                                                   offsetof(spk_tally, images.count),
-                                                                   offsetof(spk_tally, images.jpeg),
-                                                                   offsetof(spk_tally, images.png),
-                                                                   offsetof(spk_tally, images.other),
-                                                                   offsetof(spk_tally, images.min_width),
-                                                                   offsetof(spk_tally, images.max_width),
-                                                                   offsetof(spk_tally, images.sum_width),
-                                                                   offsetof(spk_tally, images.min_height),
-                                                                   offsetof(spk_tally, images.max_height),
-                                                                   offsetof(spk_tally, images.sum_height)};
+    static const size_t at[SPK_TALLY_FIXED - SPK_IMAGE_BUCKETS] = {
+        offsetof(spk_tally, samples),           offsetof(spk_tally, files),
+        offsetof(spk_tally, payload),           offsetof(spk_tally, bad),
+        offsetof(spk_tally, jpeg_pixels),       offsetof(spk_tally, skipped_samples),
+        offsetof(spk_tally, jpeg[0]),           offsetof(spk_tally, jpeg[1]),
+        offsetof(spk_tally, jpeg[2]),           offsetof(spk_tally, jpeg[3]),
+        offsetof(spk_tally, jpeg[4]),           offsetof(spk_tally, images.count),
+        offsetof(spk_tally, images.jpeg),       offsetof(spk_tally, images.png),
+        offsetof(spk_tally, images.other),      offsetof(spk_tally, images.min_width),
+        offsetof(spk_tally, images.max_width),  offsetof(spk_tally, images.sum_width),
+        offsetof(spk_tally, images.min_height), offsetof(spk_tally, images.max_height),
+        offsetof(spk_tally, images.sum_height)};
     if (i < SPK_ARRAY_SIZE(at))
         return (uint64_t *)(void *)((unsigned char *)t + at[i]);
     if (i < SPK_TALLY_FIXED)
         return &t->images.longer_side[i - SPK_ARRAY_SIZE(at)];
-    return &t->fields[i - SPK_TALLY_FIXED];
+    return (uint64_t *)(void *)t->fields + (i - SPK_TALLY_FIXED);
 }
 
 uint64_t spk_tally_get(const spk_tally *t, size_t i)

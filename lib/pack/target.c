@@ -75,7 +75,7 @@ static spk_status find_parent(spk_target *t, spk_error *err)
 
 spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const char *src, spk_error *err)
 {
-    struct stat source, st;
+    struct stat source = {0}, st;
     memset(t, 0, sizeof *t);
     t->top.fd = t->top.lock = t->parent = t->work = -1;
     size_t n = strlen(dst);
@@ -87,19 +87,21 @@ spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const cha
         return spk_error_nomem(err, n);
     if (n == 0)
         return spk_error_set(err, SPK_E_INVALID, "the target's name is empty");
-    if (fstat(src_fd, &source) != 0)
+    if (src_fd >= 0 && fstat(src_fd, &source) != 0)
         return spk_error_sys(err, errno, "%s", src);
     t->top.fd = open(t->top.name, FOLDER_FLAGS);
     if (t->top.fd < 0) {
         if (errno != ENOENT)
             return spk_error_sys(err, errno, "%s", t->top.name);
         SPK_TRY(find_parent(t, err));
-        return check_outside(t->parent, &source, t->top.name, src, err);
+        return src_fd < 0 ? SPK_OK : check_outside(t->parent, &source, t->top.name, src, err);
     }
     if (fstat(t->top.fd, &st) != 0)
         return spk_error_sys(err, errno, "%s", t->top.name);
     t->dev = (uint64_t)st.st_dev;
     t->ino = (uint64_t)st.st_ino;
+    if (src_fd < 0)
+        return SPK_OK;
     if (st.st_dev == source.st_dev && st.st_ino == source.st_ino)
         return spk_error_set(err, SPK_E_INVALID, "%s: is the source folder %s itself", t->top.name, src);
     return check_outside(t->top.fd, &source, t->top.name, src, err);

@@ -26,8 +26,9 @@ typedef struct spk_target {
     char *work_name; /* for messages */
 } spk_target;
 
-/* Looks; changes nothing. t must be zeroed; freed by the caller with spk_target_free, also after errors. INVALID if dst
- * is the source folder or lies inside it; NOT_FOUND if its parent is missing. */
+/* Looks; changes nothing. t must be zeroed; freed by the caller with spk_target_free, also after errors. src_fd is -1
+ * if the source lies elsewhere. INVALID if dst is the source folder or lies inside it; NOT_FOUND if its parent is
+ * missing. */
 SPK_CHECK spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const char *src, spk_error *err);
 /* Opens those of the splits' folders that exist. */
 SPK_CHECK spk_status spk_target_find_splits(spk_target *t, const spk_pack_options *o, spk_error *err);

@@ -11,8 +11,10 @@
 #define SPK_KEY_MAX 72u   /* bytes of a key */
 #define SPK_FIELD_MAX 27u /* bytes of a field name: 72 + 1 + 27 = 100 */
 #define SPK_ENCODING_MAX 63u
-#define SPK_PATH_MAX 65535u   /* bytes of an original path */
-#define SPK_MEMBERS_MAX 1024u /* members of one sample */
+#define SPK_IDENTITY "identity"      /* the encoding of fields that are stored as they are */
+#define SPK_ORIGINAL_MAX 0x40000000u /* 1 GiB: most bytes that a stored field stands for */
+#define SPK_PATH_MAX 65535u          /* bytes of an original path */
+#define SPK_MEMBERS_MAX 1024u        /* members of one sample */
 
 /* frames (section 4) */
 #define SPK_FRAME_CONTENT_MAX 0x40000000u /* 1 GiB: most tar bytes in one frame */

@@ -19,6 +19,7 @@ typedef struct spk_index_member {
     uint32_t path_len; /* of the original path; 0 if made by the packer */
     uint64_t offset;   /* of the data in the tar */
     uint64_t size;     /* of the data */
+    uint64_t original; /* of the field's bytes as readers give them; size unless it is stored in an encoding */
     uint64_t path;     /* offset in strings, NUL-terminated (also for SPK_ORIGIN_NAME, after parsing) */
 } spk_index_member;
 
@@ -62,9 +63,10 @@ typedef struct spk_index_part spk_index_part;
 SPK_CHECK spk_status spk_index_part_new(spk_index_part **out, spk_error *err);
 void spk_index_part_reset(spk_index_part *part);
 SPK_CHECK spk_status spk_index_part_sample(spk_index_part *part, const char *key, spk_error *err);
-/* A member of the sample begun last; path NULL if made by the packer. */
+/* A member of the sample begun last; path NULL if made by the packer. size: of the stored data; original: of what it
+ * stands for, the same for "identity". */
 SPK_CHECK spk_status spk_index_part_member(spk_index_part *part, const char *field, const char *encoding,
-                                           const char *path, uint64_t size, spk_error *err);
+                                           const char *path, uint64_t size, uint64_t original, spk_error *err);
 uint64_t spk_index_part_samples(const spk_index_part *part);
 void spk_index_part_free(spk_index_part *part);
 

@@ -143,6 +143,20 @@ static spk_status parse_origin(struct parser *s, const spk_index_sample *sample,
     return spk_buf_append(&s->strings, "", 1, err);
 }
 
+/* How large the field is that was stored in an encoding. */
+static spk_status parse_original(struct parser *s, spk_index_member *m, spk_error *err)
+{
+    m->original = m->size;
+    if (strcmp(s->x->fields[m->field].encoding, SPK_IDENTITY) == 0)
+        return SPK_OK;
+    if (!spk_cursor_varint(&s->c, &m->original))
+        return cut(s, err);
+    if (m->original > SPK_ORIGINAL_MAX)
+        return spk_error_set(err, SPK_E_FORMAT, "byte %llu: stands for %llu bytes, at most %u are allowed", at(s),
+                             (unsigned long long)m->original, SPK_ORIGINAL_MAX);
+    return SPK_OK;
+}
+
 static spk_status parse_member(struct parser *s, const spk_index_sample *sample, spk_error *err)
 {
     spk_index *x = s->x;
@@ -163,6 +177,7 @@ static spk_status parse_member(struct parser *s, const spk_index_sample *sample,
     if (m.size > left || spk_tar_member_bytes(m.size) > left)
         return spk_error_set(err, SPK_E_FORMAT, "byte %llu: member of %llu bytes, its frame has %llu left", at(s),
                              (unsigned long long)m.size, (unsigned long long)left);
+    SPK_TRY(parse_original(s, &m, err));
     m.offset = s->offset + SPK_TAR_BLOCK;
     s->offset += spk_tar_member_bytes(m.size);
     SPK_TRY(parse_origin(s, sample, &m, err));

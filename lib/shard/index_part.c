@@ -91,7 +91,7 @@ static spk_origin origin_of(const char *key, const char *field, const char *path
 }
 
 spk_status spk_index_part_member(spk_index_part *part, const char *field, const char *encoding, const char *path,
-                                 uint64_t size, spk_error *err)
+                                 uint64_t size, uint64_t original, spk_error *err)
 {
     if (part->samples_n == 0)
         return spk_error_set(err, SPK_E_STATE, "a member before its sample");
@@ -102,6 +102,10 @@ spk_status spk_index_part_member(spk_index_part *part, const char *field, const 
     problem = spk_encoding_problem(encoding, strlen(encoding));
     if (problem)
         return spk_error_set(err, SPK_E_INVALID, "encoding \"%s\" %s", encoding, problem);
+    bool as_it_is = strcmp(encoding, SPK_IDENTITY) == 0;
+    if (as_it_is ? original != size : original > SPK_ORIGINAL_MAX)
+        return spk_error_set(err, SPK_E_INVALID, "field \"%s\" in the encoding \"%s\": %llu bytes for %llu", field,
+                             encoding, (unsigned long long)size, (unsigned long long)original);
     problem = path ? spk_path_problem(path, strlen(path)) : NULL;
     if (problem)
         return spk_error_set(err, SPK_E_INVALID, "original path \"%.200s\" %s", path, problem);
@@ -113,7 +117,7 @@ spk_status spk_index_part_member(spk_index_part *part, const char *field, const 
             return spk_error_set(err, SPK_E_INVALID, "field \"%s\" after \"%s\": members are ordered by field", field,
                                  before);
     }
-    spk_part_member m = {size, part->text.len, 0, SPK_ORIGIN_MADE};
+    spk_part_member m = {size, original, part->text.len, 0, SPK_ORIGIN_MADE};
     m.origin = origin_of((const char *)part->text.data + s->key, field, path);
     SPK_TRY(spk_fields_number(&part->fields, field, encoding, &m.field, err));
     SPK_TRY(spk_grow(&part->members, &part->members_cap, part->members_n + 1, sizeof *part->members, err));

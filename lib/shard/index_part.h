@@ -11,7 +11,7 @@ typedef struct spk_part_sample {
 } spk_part_sample;
 
 typedef struct spk_part_member {
-    uint64_t size;
+    uint64_t size, original;
     size_t path; /* offset in text, NUL-terminated; for SPK_ORIGIN_PATH only */
     uint32_t field;
     spk_origin origin;

@@ -54,6 +54,8 @@ static spk_status put_sample(spk_index_writer *w, const spk_index_part *part, si
         SPK_TRY(spk_fields_number(&w->fields, f->name, f->encoding, &number, err));
         SPK_TRY(spk_buf_varint(&w->list, number, err));
         SPK_TRY(spk_buf_varint(&w->list, m->size, err));
+        if (strcmp(f->encoding, SPK_IDENTITY) != 0)
+            SPK_TRY(spk_buf_varint(&w->list, m->original, err));
         if (m->origin != SPK_ORIGIN_PATH) {
             SPK_TRY(spk_buf_varint(&w->list, m->origin, err));
             continue;

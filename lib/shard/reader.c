@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "coef/coef.h"
+#include "shard/format.h"
 #include "shard/shard_impl.h"
 
 struct spk_reader {
@@ -145,24 +146,29 @@ static spk_status hold_frame(spk_reader *r, spk_error *err)
 }
 
 /* Makes a field's own bytes from the stored ones, behind r->restored.len. */
-static spk_status restore(spk_reader *r, const uint8_t *stored, size_t n, spk_error *err)
+static spk_status restore(spk_reader *r, const uint8_t *stored, size_t n, uint64_t original, spk_error *err)
 {
+    size_t begin = r->restored.len;
     if (!r->coef)
         SPK_TRY(spk_coef_reader_new(&r->coef, err));
     SPK_TRY(spk_coef_open(r->coef, stored, n, err));
-    return spk_coef_restore(r->coef, &r->restored, err);
+    SPK_TRY(spk_coef_restore(r->coef, &r->restored, err));
+    if (r->restored.len - begin != original)
+        return spk_error_set(err, SPK_E_FORMAT, "the file made anew has %zu bytes, the index says %llu",
+                             r->restored.len - begin, (unsigned long long)original);
+    return SPK_OK;
 }
 
 /* The data of a field that is not stored as it is: until all are restored, where it begins in r->restored. */
-static spk_status fill_restored(spk_reader *r, const char *key, const spk_index_field *f, spk_field *out,
-                                spk_error *err)
+static spk_status fill_restored(spk_reader *r, const char *key, const spk_index_field *f, uint64_t original,
+                                spk_field *out, spk_error *err)
 {
     size_t begin = r->restored.len;
-    if (strcmp(f->encoding, SPK_COEF_NAME) != 0)
+    if (!spk_coef_is(f->encoding))
         return spk_error_set(err, SPK_E_UNSUPPORTED,
                              "%s: sample \"%s\": field \"%s\" is stored as \"%s\", which this library cannot read",
                              r->shard->name, key, f->name, f->encoding);
-    spk_status st = restore(r, out->data, out->size, err);
+    spk_status st = restore(r, out->data, out->size, original, err);
     if (st < 0) {
         spk_error_prefix(err, "%s: sample \"%s\": field \"%s\"", r->shard->name, key, f->name);
         return st;
@@ -185,8 +191,8 @@ static spk_status fill_sample(spk_reader *r, uint64_t i, spk_error *err)
         const spk_index_field *f = &x->fields[m->field];
         r->fields[j] = (spk_field){f->name, f->encoding, m->path_len > 0 ? x->strings + m->path : NULL,
                                    r->buffer + (m->offset - tar), (size_t)m->size};
-        if (strcmp(f->encoding, "identity") != 0)
-            SPK_TRY(fill_restored(r, x->strings + s->key, f, &r->fields[j], err));
+        if (strcmp(f->encoding, SPK_IDENTITY) != 0)
+            SPK_TRY(fill_restored(r, x->strings + s->key, f, m->original, &r->fields[j], err));
     }
     for (uint32_t j = 0; j < s->members; j++)
         if (!r->fields[j].data) {

@@ -42,8 +42,12 @@ spk_status spk_shard_get_member(const spk_shard *shard, uint64_t i, size_t m, sp
         return spk_error_set(err, SPK_E_INVALID, "%s: no member %zu of sample %llu", shard->name, m,
                              (unsigned long long)i);
     const spk_index_member *member = &x->members[x->samples[i].first + m];
-    *out = (spk_member){x->fields[member->field].name, x->fields[member->field].encoding,
-                        member->path_len > 0 ? x->strings + member->path : NULL, member->offset, member->size};
+    *out = (spk_member){x->fields[member->field].name,
+                        x->fields[member->field].encoding,
+                        member->path_len > 0 ? x->strings + member->path : NULL,
+                        member->offset,
+                        member->size,
+                        member->original};
     return SPK_OK;
 }
 

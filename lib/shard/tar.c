@@ -63,7 +63,7 @@ void spk_tar_header_unchecked(uint8_t out[SPK_TAR_BLOCK], const char *key, size_
 
 const char *spk_tar_field(char room[SPK_FIELD_MAX + 1], const char *field, const char *encoding)
 {
-    if (strcmp(encoding, "identity") == 0)
+    if (strcmp(encoding, SPK_IDENTITY) == 0)
         return field;
     int n = snprintf(room, SPK_FIELD_MAX + 1, "%s.%s", field, encoding);
     return n >= 0 && n <= (int)SPK_FIELD_MAX ? room : NULL;

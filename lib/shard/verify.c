@@ -1,10 +1,11 @@
-/* Everything wrong with one shard: tail, then each frame by SHA-256, checksum and tar. One pass over the file through
- * buffers that are used again; a piece is hashed while it is in the cache. A bad frame does not end the run.
- * Confined. */
+/* Everything wrong with one shard: tail, then each frame by SHA-256, checksum and tar, and what its members stand for.
+ * One pass over the file through buffers that are used again; a piece is hashed while it is in the cache. A bad frame
+ * does not end the run. Confined. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "coef/coef.h"
 #include "shard/format.h"
 #include "shard/shard_impl.h"
 
@@ -20,6 +21,8 @@ struct verify {
     spk_buf compressed;
     uint8_t *out;
     size_t out_cap;
+    spk_coef_reader *coef; /* made for the first field stored so */
+    spk_buf restored;
 };
 
 /* Errors that end the run; all others are problems of the shard. */
@@ -106,6 +109,43 @@ static spk_status verify_frame(struct verify *v, uint64_t f, spk_error *err)
     return spk_shard_decode_frame(v->shard, v->decoder, f, v->compressed.data, remote ? NULL : digest, v->out, err);
 }
 
+static spk_status restore(struct verify *v, const spk_index_member *m, const uint8_t *stored, spk_error *err)
+{
+    v->restored.len = 0;
+    if (!v->coef)
+        SPK_TRY(spk_coef_reader_new(&v->coef, err));
+    SPK_TRY(spk_coef_open(v->coef, stored, (size_t)m->size, err));
+    SPK_TRY(spk_coef_restore(v->coef, &v->restored, err));
+    if (v->restored.len != m->original)
+        return spk_error_set(err, SPK_E_FORMAT, "the file made anew has %zu bytes, the index says %llu",
+                             v->restored.len, (unsigned long long)m->original);
+    return SPK_OK;
+}
+
+/* Makes the file of each member anew that is stored in an encoding: digests say that a blob is the one that was packed,
+ * not that it is one. */
+static spk_status verify_stored(struct verify *v, uint64_t f, spk_error *err)
+{
+    const spk_index *x = v->shard->index;
+    spk_error found;
+    for (uint64_t i = x->frame_first[f]; i < x->frame_first[f + 1]; i++)
+        for (uint64_t j = x->samples[i].first; j < x->samples[i].first + x->samples[i].members; j++) {
+            const spk_index_member *m = &x->members[j];
+            const spk_index_field *field = &x->fields[m->field];
+            if (!spk_coef_is(field->encoding))
+                continue;
+            spk_error_clear(&found);
+            spk_status st = restore(v, m, v->out + (m->offset - v->shard->tar_offsets[f]), &found);
+            if (st < 0 && !is_fatal(st)) {
+                spk_error_prefix(&found, "%s: frame %llu: sample \"%s\": field \"%s\" as %s", v->shard->name,
+                                 (unsigned long long)f, x->strings + x->samples[i].key, field->name, field->encoding);
+                found.offset = (int64_t)v->shard->offsets[f];
+            }
+            SPK_TRY(problem(v, st, &found, err));
+        }
+    return SPK_OK;
+}
+
 static spk_status verify_keys(struct verify *v, spk_error *err)
 {
     if (!v->hooks->on_key)
@@ -151,6 +191,8 @@ static spk_status verify_open(struct verify *v, spk_error *err)
         spk_error_clear(&found);
         spk_status st = verify_frame(v, f, &found);
         SPK_TRY(problem(v, st, &found, err));
+        if (st == SPK_OK)
+            SPK_TRY(verify_stored(v, f, err));
     }
     /* Index and seek table were checked by opening. */
     SPK_TRY(count_bytes(v, v->shard->bytes - v->shard->index_offset, err));
@@ -172,6 +214,8 @@ spk_status spk_shard_verify(spk_source *source, const spk_shard_expect *expect, 
     spk_frame_reader_free(v.decoder);
     spk_buf_free(&v.compressed);
     free(v.out);
+    spk_coef_reader_free(v.coef);
+    spk_buf_free(&v.restored);
     spk_shard_close(v.shard);
     return st;
 }

@@ -22,6 +22,8 @@ static void look(const spk_index *x)
             const spk_index_member *m = &x->members[s->first + j];
             if (m->field >= x->fields_n || m->offset + m->size > x->tar_bytes)
                 abort();
+            if (m->original > SPK_ORIGINAL_MAX)
+                abort();
             if (m->path_len > 0 && strlen(x->strings + m->path) != m->path_len)
                 abort();
             sum += m->size;

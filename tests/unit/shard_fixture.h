@@ -62,7 +62,7 @@ static inline void fixture_frame_tar(spk_shard_writer *w, spk_frame_writer *z, c
         if (i == 0 || strcmp(m[i].key, m[i - 1].key) != 0)
             fixture_must(spk_index_part_sample(part, m[i].key, fe));
         fixture_must(spk_index_part_member(part, m[i].field, m[i].encoding ? m[i].encoding : "identity", m[i].path,
-                                           m[i].size, fe));
+                                           m[i].size, m[i].size, fe));
     }
     fixture_must(spk_frame_begin(z, level, tar->len, spk_shard_writer_bytes, w, fe));
     fixture_must(spk_frame_write(z, tar->data, tar->len, fe));

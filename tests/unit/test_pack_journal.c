@@ -25,7 +25,7 @@ static spk_status on_shard(void *ctx, uint64_t number, const spk_shard_info *inf
     s->last = *info;
     s->payload += tally->payload;
     s->bad_bytes += tally->bad_lines.len;
-    ck_assert_uint_eq(tally->fields[2], number + 7);
+    ck_assert_uint_eq(tally->fields[2].forms[1].bytes, number + 7);
     ck_assert_uint_eq(tally->images.longer_side[17], number);
     return SPK_OK;
 }
@@ -63,7 +63,7 @@ static void put(spk_journal *j, uint64_t number)
     memset(info.tail_sha256, (int)number + 1, sizeof info.tail_sha256);
     ck_ok(spk_tally_init(&t, FIELDS, &err), err);
     t.payload = 100;
-    t.fields[2] = number + 7;
+    t.fields[2].forms[1].bytes = number + 7;
     t.images.longer_side[17] = number;
     if (number % 2 == 1) {
         ck_ok(spk_tally_bad(&t, "a\tb\n%.jpg", "skipped", "truncated JPEG", &err), err);

@@ -22,7 +22,7 @@ static void build(spk_buf *out, const fixture_member *m, size_t n, size_t per_fr
             if (j == 0 || strcmp(m[j].key, m[j - 1].key) != 0)
                 ck_ok(spk_index_part_sample(part, m[j].key, &err), err);
             ck_ok(spk_index_part_member(part, m[j].field, m[j].encoding ? m[j].encoding : "identity", m[j].path,
-                                        m[j].size, &err),
+                                        m[j].size, m[j].size, &err),
                   err);
             content += spk_tar_member_bytes(m[j].size);
         }
@@ -116,23 +116,24 @@ START_TEST(the_part_refuses_what_reading_would)
     ck_ok(spk_index_writer_new(&w, &err), err);
     ck_fails(spk_index_writer_finish(w, 0, &out, &err), err, SPK_E_INVALID, "a shard without samples");
     ck_fails(spk_index_writer_add(w, p, digest, &err), err, SPK_E_INVALID, "a frame without samples");
-    ck_fails(spk_index_part_member(p, "jpg", "identity", NULL, 1, &err), err, SPK_E_STATE, "before its sample");
+    ck_fails(spk_index_part_member(p, "jpg", "identity", NULL, 1, 1, &err), err, SPK_E_STATE, "before its sample");
     ck_fails(spk_index_part_sample(p, "a.b", &err), err, SPK_E_INVALID, "key \"a.b\" holds");
     ck_ok(spk_index_part_sample(p, "a", &err), err);
     ck_fails(spk_index_writer_add(w, p, digest, &err), err, SPK_E_INVALID, "a sample without members");
     ck_fails(spk_index_part_sample(p, "b", &err), err, SPK_E_STATE, "sample \"a\" has no members");
-    ck_fails(spk_index_part_member(p, "J", "identity", NULL, 1, &err), err, SPK_E_INVALID, "field \"J\"");
-    ck_fails(spk_index_part_member(p, "jpg", "", NULL, 1, &err), err, SPK_E_INVALID, "encoding \"\" is empty");
-    ck_fails(spk_index_part_member(p, "jpg", "A", NULL, 1, &err), err, SPK_E_INVALID, "encoding \"A\" holds");
-    ck_fails(spk_index_part_member(p, "jpg", "identity", "", 1, &err), err, SPK_E_INVALID, "path \"\" is empty");
-    ck_fails(spk_index_part_member(p, "jpg", "identity", "/a", 1, &err), err, SPK_E_INVALID, "is absolute");
-    ck_fails(spk_index_part_member(p, "jpg", "identity", "a/../b", 1, &err), err, SPK_E_INVALID, "leaves its folder");
-    ck_fails(spk_index_part_member(p, "jpg", "identity", "..", 1, &err), err, SPK_E_INVALID, "leaves its folder");
-    ck_fails(spk_index_part_member(p, "jpg", "identity", longest, 1, &err), err, SPK_E_INVALID, "longer than 65535");
-    ck_ok(spk_index_part_member(p, "jpg", "identity", "..a/b../...", 1, &err), err);
-    ck_fails(spk_index_part_member(p, "cls", "identity", NULL, 1, &err), err, SPK_E_INVALID,
+    ck_fails(spk_index_part_member(p, "J", "identity", NULL, 1, 1, &err), err, SPK_E_INVALID, "field \"J\"");
+    ck_fails(spk_index_part_member(p, "jpg", "", NULL, 1, 1, &err), err, SPK_E_INVALID, "encoding \"\" is empty");
+    ck_fails(spk_index_part_member(p, "jpg", "A", NULL, 1, 1, &err), err, SPK_E_INVALID, "encoding \"A\" holds");
+    ck_fails(spk_index_part_member(p, "jpg", "identity", "", 1, 1, &err), err, SPK_E_INVALID, "path \"\" is empty");
+    ck_fails(spk_index_part_member(p, "jpg", "identity", "/a", 1, 1, &err), err, SPK_E_INVALID, "is absolute");
+    ck_fails(spk_index_part_member(p, "jpg", "identity", "a/../b", 1, 1, &err), err, SPK_E_INVALID,
+             "leaves its folder");
+    ck_fails(spk_index_part_member(p, "jpg", "identity", "..", 1, 1, &err), err, SPK_E_INVALID, "leaves its folder");
+    ck_fails(spk_index_part_member(p, "jpg", "identity", longest, 1, 1, &err), err, SPK_E_INVALID, "longer than 65535");
+    ck_ok(spk_index_part_member(p, "jpg", "identity", "..a/b../...", 1, 1, &err), err);
+    ck_fails(spk_index_part_member(p, "cls", "identity", NULL, 1, 1, &err), err, SPK_E_INVALID,
              "field \"cls\" after \"jpg\"");
-    ck_fails(spk_index_part_member(p, "jpg", "other", NULL, 1, &err), err, SPK_E_INVALID, "ordered by field");
+    ck_fails(spk_index_part_member(p, "jpg", "other", NULL, 1, 1, &err), err, SPK_E_INVALID, "ordered by field");
     ck_assert_uint_eq(spk_index_part_samples(p), 1);
     spk_index_part_free(p);
     spk_index_part_free(NULL);

@@ -2,6 +2,7 @@
 #ifndef SHARDPACK_PACK_H
 #define SHARDPACK_PACK_H
 
+#include <shardpack/dataset.h>
 #include <shardpack/error.h>
 #include <shardpack/types.h>
 
@@ -82,7 +83,8 @@ typedef struct spk_pack_options {
     void (*on_note)(void *user, const char *text);
     void *user;
     spk_jpeg_mode jpeg;
-    int reserved3;
+    int allow_unrestorable; /* with SPK_JPEG_FAST: nonzero: also images whose file could not be made anew, as the
+                               coefficients of a file with the same pixels; the original is lost */
 } spk_pack_options;
 
 typedef struct spk_pack_result {
@@ -102,11 +104,12 @@ typedef struct spk_pack_result {
     uint64_t shards_resumed;   /* taken over from an interrupted run */
     int up_to_date;            /* nonzero: the target already held exactly this; nothing was done */
     int reserved;
-    uint64_t jpeg_fast;    /* JPEG images stored as coefficients */
+    uint64_t jpeg_fast;    /* JPEG images stored as coefficients, of which the file comes back byte for byte */
     uint64_t jpeg_other;   /* with SPK_JPEG_FAST: stored as they are: progressive, or of a make that has no such form */
     uint64_t jpeg_damaged; /* ... libjpeg warns of something */
     uint64_t jpeg_unequal; /* ... the file or its pixels would not have come back exactly */
     uint64_t jpeg_no_gain; /* ... the stored form is larger */
+    uint64_t jpeg_pixels;  /* stored as coefficients, the file's own bytes lost (allow_unrestorable) */
     char fingerprint[65];  /* of the dataset; of the first split if there are several; empty on dry_run */
 } spk_pack_result;
 
@@ -117,6 +120,29 @@ typedef struct spk_pack_result {
  * is filled as far as things went, also on error. */
 SPK_API SPK_CHECK spk_status spk_pack(const char *src, const char *dst, const spk_pack_options *options,
                                       spk_pack_result *result, spk_error *err);
+
+/* Zero is the default of every member but size. */
+typedef struct spk_repack_options {
+    size_t size; /* sizeof(spk_repack_options) */
+    spk_jpeg_mode jpeg;
+    int allow_unrestorable; /* as in spk_pack_options; with SPK_JPEG_KEEP: in place of files that are lost others with
+                               the same pixels are stored */
+    int jobs;
+    int force;
+    int dry_run;
+    int reserved;
+    const spk_dataset_options *dataset; /* how the dataset is opened; may be NULL */
+    int (*on_progress)(void *user, const spk_pack_progress *progress);
+    void (*on_note)(void *user, const char *text);
+    void *user;
+} spk_repack_options;
+
+/* Makes from a dataset (folder or URL) one in the folder dst with its JPEG images in the other form. Everything else
+ * stays: samples, their shards and frames, names, labels, settings. The shards are those that packing the same files
+ * with that form gives. Atomic and resumable like spk_pack, with its errors and those of spk_dataset_open. UNSUPPORTED:
+ * with SPK_JPEG_KEEP, if files are lost and others in their place are not allowed. */
+SPK_API SPK_CHECK spk_status spk_repack(const char *dataset, const char *dst, const spk_repack_options *options,
+                                        spk_pack_result *result, spk_error *err);
 
 #ifdef __cplusplus
 }

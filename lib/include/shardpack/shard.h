@@ -49,6 +49,7 @@ typedef struct spk_member {
                              member itself (a label) */
     uint64_t offset;      /* of the member's data in the decompressed tar, bytes */
     uint64_t size;        /* of the data, bytes */
+    uint64_t original;    /* of the field as readers give it, bytes: size unless it is stored in an encoding */
 } spk_member;
 
 /* A field of a sample that was read. data is borrowed: valid until the next call on the reader. */

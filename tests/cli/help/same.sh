@@ -7,6 +7,6 @@ cmp a b
 cmp a c
 cmp a d
 # Nothing is wider than 80 columns.
-for command in pack ls info cat extract verify prune export stream bench help; do
+for command in pack repack ls info cat extract verify prune export stream bench help; do
     shardpack $command --help | awk 'length > 80 { print FILENAME ": " $0 }'
 done

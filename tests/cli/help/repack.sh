@@ -1,0 +1,1 @@
+shardpack repack --help
