@@ -55,6 +55,8 @@ static int write_field(const cat_values *v, const char *name, const spk_field *f
     if (!v->force && isatty(STDOUT_FILENO) && is_binary(f->data, f->size))
         return cli_error(
             "\"%s\" is binary data, which is not written to a terminal; redirect the output, or use --force", name);
+    if (strcmp(f->encoding, "jpeg_pixels") == 0)
+        cli_note("\"%s\" is not the file that was packed, but one with its pixels", name);
     fwrite(f->data, 1, f->size, stdout);
     return cli_stdout_failed() ? CLI_FAILED : CLI_OK;
 }

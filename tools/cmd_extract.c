@@ -70,6 +70,7 @@ typedef struct extraction {
     uint64_t visited; /* samples passed, extracted or not */
     uint64_t bytes_visited;
     uint64_t samples, files, bytes, made;
+    uint64_t others; /* files that are not those packed, but have their pixels */
 } extraction;
 
 static int wanted(const extract_values *v, const char *key)
@@ -95,6 +96,7 @@ static int write_field(extraction *x, const char *key, const spk_field *f)
     int rc = place_write(&x->place, path, f->data, f->size);
     x->files += rc == CLI_OK;
     x->bytes += rc == CLI_OK ? f->size : 0;
+    x->others += rc == CLI_OK && strcmp(f->encoding, "jpeg_pixels") == 0;
     return rc;
 }
 
@@ -170,6 +172,7 @@ static int print_totals(const extraction *x)
         out_json_count(o, "files", x->files);
         out_json_count(o, "bytes", x->bytes);
         out_json_count(o, "left_out", x->made);
+        out_json_count(o, "not_original", x->others);
         return out_json(o);
     }
     if (x->values->quiet)
@@ -178,6 +181,9 @@ static int print_totals(const extraction *x)
            out_plural(b, sizeof b, x->samples, "sample", NULL), out_size(c, sizeof c, x->bytes));
     if (x->made)
         printf("left out %s that the packer made\n", out_plural(a, sizeof a, x->made, "file", NULL));
+    if (x->others)
+        printf("%s: not as packed, but with the same pixels (packed with --allow-unrestorable)\n",
+               out_plural(a, sizeof a, x->others, "JPEG file", NULL));
     return CLI_OK;
 }
 

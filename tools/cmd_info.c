@@ -102,25 +102,57 @@ static int count_labels(const target *t, label_counts *l)
     return rc;
 }
 
+/* The object under that key, made if it is missing. */
+static json_t *child(json_t *object, const char *key)
+{
+    json_t *c = json_object_get(object, key);
+    if (!c)
+        json_object_set_new(object, key, c = json_object());
+    return c;
+}
+
+static void add_count(json_t *object, const char *key, uint64_t n)
+{
+    out_json_count(object, key, (uint64_t)json_integer_value(json_object_get(object, key)) + n);
+}
+
+static json_t *shard_field(const char *name, json_t *encodings)
+{
+    json_t *field = json_object(), *stored = json_array(), *one;
+    const char *encoding;
+    out_json_text(field, "name", name);
+    json_object_foreach(encodings, encoding, one)
+    {
+        add_count(field, "samples", (uint64_t)json_integer_value(json_object_get(one, "samples")));
+        json_array_append(stored, one);
+    }
+    if (json_array_size(stored) > 1 || !json_object_get(encodings, "identity"))
+        json_object_set(field, "stored", stored);
+    json_decref(stored);
+    return field;
+}
+
 /* The fields of a shard with their counts, as the manifest has them for a dataset. */
 static json_t *shard_fields(const spk_shard *shard, uint64_t samples)
 {
-    json_t *counts = json_object(), *fields = json_array(), *v;
+    json_t *counts = json_object(), *fields = json_array(), *encodings;
     const char *name;
     for (uint64_t i = 0; i < samples; i++) {
         size_t n = spk_shard_member_count(shard, i);
         for (size_t k = 0; k < n; k++) {
             spk_member m;
-            if (spk_shard_get_member(shard, i, k, &m, NULL) >= 0)
-                out_json_count(counts, m.field, (uint64_t)json_integer_value(json_object_get(counts, m.field)) + 1);
+            if (spk_shard_get_member(shard, i, k, &m, NULL) < 0)
+                continue;
+            json_t *one = child(child(counts, m.field), m.encoding);
+            out_json_text(one, "encoding", m.encoding);
+            add_count(one, "samples", 1);
+            add_count(one, "bytes", m.size);
+            add_count(one, "original_bytes", m.original);
         }
     }
-    json_object_foreach(counts, name, v)
+    json_object_foreach(counts, name, encodings)
     {
-        json_t *f = json_object();
-        out_json_text(f, "name", name);
-        json_object_set(f, "samples", v);
-        json_array_append_new(fields, f);
+        json_array_append_new(fields, shard_field(name, encodings));
     }
     json_decref(counts);
     return fields;

@@ -41,6 +41,36 @@ static void print_totals(const target *t, const json_t *manifest)
     putchar('\n');
 }
 
+/* What becomes of files that are not stored as they are. */
+static const char *meaning_of(const char *encoding)
+{
+    if (strcmp(encoding, "identity") == 0)
+        return ", as they are";
+    if (strcmp(encoding, "jpeg_coefficients") == 0)
+        return " of files, which come back byte for byte";
+    if (strcmp(encoding, "jpeg_pixels") == 0)
+        return " of files, which are not those packed, but have their pixels";
+    return "";
+}
+
+static void print_stored(const json_t *stored)
+{
+    char a[48], b[48], c[48];
+    size_t i;
+    json_t *s;
+    json_array_foreach(stored, i, s)
+    {
+        uint64_t bytes = count_of(s, "bytes"), original = count_of(s, "original_bytes");
+        print_name("");
+        printf("  %s as ", out_count(a, sizeof a, count_of(s, "samples")));
+        out_name(stdout, text_of(s, "encoding"));
+        printf(": %s", out_size(b, sizeof b, bytes));
+        if (original != bytes)
+            printf(" for %s", out_size(c, sizeof c, original));
+        puts(meaning_of(text_of(s, "encoding")));
+    }
+}
+
 static void print_fields(const json_t *fields)
 {
     char a[48];
@@ -54,6 +84,7 @@ static void print_fields(const json_t *fields)
         out_name(stdout, text_of(f, "kind")); /* any text: later versions may have other kinds */
         printf("%sin %s\n", json_object_get(f, "kind") ? ", " : "",
                out_plural(a, sizeof a, count_of(f, "samples"), "sample", NULL));
+        print_stored(json_object_get(f, "stored"));
     }
 }
 

@@ -20,7 +20,8 @@ static const opt options[] = {
      .letter = 'l',
      .offset = offsetof(ls_values, long_form),
      .help = "One line per file, with the number of the sample, its shard and frame, the file's size, its name and its "
-             "original path (- for what the packer made)."},
+             "original path (- for what the packer made). If files are stored in another form, as by \"pack "
+             "--jpeg=fast\", the size in the shard follows that of the file."},
     {.name = "json",
      .kind = OPT_FLAG,
      .offset = offsetof(ls_values, json),
@@ -49,6 +50,7 @@ typedef struct listing {
     const ls_values *values;
     const target *target;
     int number_width, shard_width, frame_width;
+    int stored; /* with a column for the sizes in the shards */
 } listing;
 
 static int digits(uint64_t n)
@@ -59,9 +61,12 @@ static int digits(uint64_t n)
 static void print_member(const listing *l, const char *key, const spk_member *m, const uint64_t at[3])
 {
     char size[32];
-    printf("%*llu %*llu %*llu %10s  %s.%s  ", l->number_width, (unsigned long long)at[0], l->shard_width,
-           (unsigned long long)at[1], l->frame_width, (unsigned long long)at[2], out_size(size, sizeof size, m->size),
-           key, m->field);
+    printf("%*llu %*llu %*llu %10s  ", l->number_width, (unsigned long long)at[0], l->shard_width,
+           (unsigned long long)at[1], l->frame_width, (unsigned long long)at[2],
+           out_size(size, sizeof size, m->original));
+    if (l->stored)
+        printf("%10s  ", out_size(size, sizeof size, m->size));
+    printf("%s.%s  ", key, m->field);
     if (m->path)
         out_name(stdout, m->path);
     else
@@ -84,7 +89,8 @@ static int print_json(const listing *l, const spk_shard *shard, uint64_t i, cons
         json_t *f = json_object();
         if (spk_shard_get_member(shard, i, k, &m, NULL) < 0)
             break;
-        out_json_count(f, "size", m.size);
+        out_json_count(f, "size", m.original);
+        out_json_count(f, "stored_size", m.size);
         out_json_count(f, "offset", m.offset);
         out_json_text(f, "encoding", m.encoding);
         out_json_text(f, "path", m.path);
@@ -128,6 +134,34 @@ static int list_shard(void *ctx, const spk_shard *shard, uint64_t number, uint64
     return rc;
 }
 
+static int is_stored_otherwise(const spk_shard *shard)
+{
+    spk_shard_stat st;
+    spk_member m;
+    spk_shard_get_stat(shard, &st);
+    for (uint64_t i = 0; i < st.samples; i++)
+        for (size_t k = spk_shard_member_count(shard, i); k-- > 0;)
+            if (spk_shard_get_member(shard, i, k, &m, NULL) == SPK_OK && strcmp(m.encoding, "identity") != 0)
+                return 1;
+    return 0;
+}
+
+/* Whether some file is in another form than it was. */
+static int has_stored(const target *t)
+{
+    if (t->shard)
+        return is_stored_otherwise(t->shard);
+    json_t *manifest = json_loads(spk_dataset_manifest(t->dataset), 0, NULL), *field;
+    int found = 0;
+    size_t i;
+    json_array_foreach(json_object_get(manifest, "fields"), i, field)
+    {
+        found |= json_array_size(json_object_get(field, "stored")) > 0;
+    }
+    json_decref(manifest);
+    return found;
+}
+
 static int run(const opts *o)
 {
     target t;
@@ -138,7 +172,8 @@ static int run(const opts *o)
                      .target = &t,
                      .number_width = digits(t.samples ? t.samples - 1 : 0),
                      .shard_width = digits(t.shards ? t.shards - 1 : 0),
-                     .frame_width = digits(t.shards ? t.frames / t.shards : 0)};
+                     .frame_width = digits(t.shards ? t.frames / t.shards : 0),
+                     .stored = has_stored(&t)};
         rc = target_each(&t, list_shard, &l);
     }
     target_close(&t);

@@ -42,8 +42,8 @@ def check_visible(target, want):
         equal((target / name).read_bytes(), want[name], f"{name} while packing")
 
 
-def kill_after(case, options, source, target, delay, sent):
-    child = subprocess.Popen([case.command, "pack", *options, source, target], stderr=subprocess.PIPE)
+def kill_after(case, command, source, target, delay, sent):
+    child = subprocess.Popen([case.command, *command, source, target], stderr=subprocess.PIPE)
     try:
         child.wait(delay)
     except subprocess.TimeoutExpired:
@@ -52,11 +52,10 @@ def kill_after(case, options, source, target, delay, sent):
     return child.returncode, text
 
 
-def campaign(case, runs, sent, seed, *more):
-    options = [*OPTIONS, *more]
-    source, want_folder = case.photos(), case.dir / "undisturbed"
+def campaign(case, source, command, runs=RUNS, sent=signal.SIGKILL, seed=1):
+    want_folder = case.dir / "undisturbed"
     start = time.monotonic()
-    case.run(case.command, "pack", *options, source, want_folder, check=True)
+    case.run(case.command, *command, source, want_folder, check=True)
     whole = time.monotonic() - start
     want = {name: (want_folder / name).read_bytes() for name in work_files(want_folder)}
     draw, kills, resumed = random.Random(seed), 0, 0
@@ -65,7 +64,7 @@ def campaign(case, runs, sent, seed, *more):
         for attempt in range(100):
             # Ever longer, so that a run ends also on a machine that was faster when the time was taken.
             delay = draw.random() * whole * (1.1 + attempt / 10)
-            code, text = kill_after(case, options, source, target, delay, sent)
+            code, text = kill_after(case, command, source, target, delay, sent)
             check_visible(target, want)
             after = finished(target)
             for number, status in before.items():
@@ -86,19 +85,19 @@ def campaign(case, runs, sent, seed, *more):
 
 
 def test_killed_and_resumed(case):
-    campaign(case, RUNS, signal.SIGKILL, 2024)
+    campaign(case, case.photos(), ["pack", *OPTIONS], seed=2024)
 
 
 def test_killed_and_resumed_with_coefficients(case):
-    campaign(case, max(2, RUNS // 5), signal.SIGKILL, 2025, "--jpeg", "fast")
+    campaign(case, case.photos(), ["pack", *OPTIONS, "--jpeg", "fast"], max(2, RUNS // 5), seed=2025)
 
 
 def test_interrupted_and_resumed(case):
-    campaign(case, max(2, RUNS // 10), signal.SIGINT, 7)
+    campaign(case, case.photos(), ["pack", *OPTIONS], max(2, RUNS // 10), signal.SIGINT, 7)
 
 
 def test_terminated_and_resumed(case):
-    campaign(case, max(2, RUNS // 10), signal.SIGTERM, 8)
+    campaign(case, case.photos(), ["pack", *OPTIONS], max(2, RUNS // 10), signal.SIGTERM, 8)
 
 
 def stopped_packer(case, source, target, *options):

@@ -1,0 +1,6 @@
+# How each field is stored, of a dataset and of a shard.
+vectors=$HERE/../../format-spec/vectors
+for name in good-dataset-stored good-encoding-jpeg.tar.zst good-encoding-pixels.tar.zst; do
+    shardpack info "$vectors/$name" | grep -A 3 '^fields'
+    shardpack info --json "$vectors/$name" | tr -d ' \n' | grep -o '"fields":.*' | sed 's/,"classes.*//'
+done
