@@ -6,9 +6,9 @@
 
 #include "coef/block.h"
 
-#define GROUP 8u       /* levels at once: their nibbles and lower bits fill bytes */
-#define FOLDED 256     /* folded levels from -128 on that are counted; the others are escapes in every way */
-#define HALF 128       /* of them */
+#define GROUP 8u        /* levels at once: their nibbles and lower bits fill bytes */
+#define FOLDED 256      /* folded levels from -128 on that are counted; the others are escapes in every way */
+#define HALF 128        /* of them */
 #define LEVEL_BITS 1638 /* what a nibble's decoding counts for, in 1/4096 bits; a byte's twice that */
 #define ESCAPE_BITS 26u
 

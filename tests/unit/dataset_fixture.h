@@ -45,7 +45,7 @@ static inline void dataset_count_field(dataset_fixture *d, const char *name)
         if (strcmp(d->fields[i].name, name) == 0)
             break;
     if (i == d->m.fields_n) {
-        d->fields[i] = (spk_manifest_field){strdup(name), strdup("bytes"), 0};
+        d->fields[i] = (spk_manifest_field){.name = strdup(name), .kind = strdup("bytes")};
         d->m.fields_n++;
     }
     d->fields[i].samples++;
