@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,7 @@ int main(int argc, char **argv)
     up.sin_port = htons((uint16_t)atoi(argv[1]));
     printf("%d\n", ntohs(a.sin_port));
     fflush(stdout);
+    signal(SIGPIPE, SIG_IGN); /* splice knows no MSG_NOSIGNAL */
     run(listener, &up);
     return 0;
 }

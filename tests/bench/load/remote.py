@@ -1,12 +1,14 @@
 """Datasets by URL: nginx and an S3 server on loopback, beside curl, the local disk, webdataset and s3cmd."""
 import contextlib
 import functools
+import hashlib
 import os
 import pathlib
 import shlex
 import shutil
 import subprocess
 import sys
+import time
 import types
 
 import environment
@@ -22,14 +24,16 @@ import servers    # noqa: E402
 
 WORKERS = 2
 LATENCY = 30    # milliseconds that a round trip takes
+LINK, LINK_LATENCY = 2500, 2    # megabits per second, milliseconds
 JOBS = 4    # uploads at a time
 
 
 class Relay:
-    """A server that is far away: each round trip to it takes so many milliseconds more."""
+    """A server that is far away: each round trip to it takes so many milliseconds more, and so many megabits per second
+    come from it, if that is told."""
 
-    def __init__(self, bench, port, milliseconds):
-        self.process = subprocess.Popen([bench.helper("delay_relay"), str(port), str(milliseconds)],
+    def __init__(self, bench, port, *settings):
+        self.process = subprocess.Popen([bench.helper("delay_relay"), str(port), *map(str, settings)],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
 
@@ -44,15 +48,24 @@ def loader(bench, place, *options, env=()):
             f"batch={batch_size(bench)}", *options]
 
 
-def fetching(bench):
+def fetching(bench, most=3_000_000_000):
     """Times that the dataset is read in one run: a start-up of some ten milliseconds must not count."""
     size = sum(map(os.path.getsize, shard_paths(bench.dataset())))
-    return max(1, (100_000_000 if bench.quick else 3_000_000_000) // size), size
+    return max(1, (100_000_000 if bench.quick else most) // size), size
 
 
-def raw_against_curl(bench, web, url):
-    """The same bytes with as many connections, whole processes, start and end included."""
-    epochs, size = fetching(bench)
+def sha256_seconds():
+    """Of a gigabyte, on one core."""
+    data = bytes(64 << 20)
+    begun = time.process_time()
+    hashlib.sha256(data)
+    return (time.process_time() - begun) * 1e9 / len(data)
+
+
+def raw_against_curl(bench, web, url, what="raw from nginx", most=3_000_000_000, at_least=0.8):
+    """As many connections, whole processes, start and end included. Ours counts the bytes of the frames that it read:
+    where spans are short, as in a small dataset, those at both ends of each are read twice in an epoch."""
+    epochs, size = fetching(bench, most)
     ours = loader(bench, url, "raw=1", f"epochs={epochs}")
     before = web.connections()
     bench.machine.run(ours)
@@ -61,13 +74,17 @@ def raw_against_curl(bench, web, url):
     curl = ["curl", "-s", "-f", "--parallel", "--parallel-immediate", "--parallel-max", str(connections)]
     for name in names * epochs:
         curl += ["-o", "/dev/null", f"{url}/{name}"]
-    rate = lambda run: epochs * size / run.wall / 1e6    # noqa: E731
-    mine, theirs = bench.machine.interleave([Contender("shardpack", ours, None, rate), Contender("curl", curl, None, rate)],
-                                            bench.rounds, "MB/s")
-    line = ratio_line("remote", f"raw from nginx, W = {WORKERS} / curl, {connections} connections at most", mine, theirs,
-                      "MB/s", at_least=0.8)
-    cpu = [min(run.cpu for run in side.runs) for side in (mine, theirs)]
-    line.detail += f"; CPU {number_text(cpu[0])} against {number_text(cpu[1])} s"
+    mine, theirs = bench.machine.interleave([
+        Contender("shardpack", ours, None, lambda run: answer(run)["bytes_read"] / run.wall / 1e6),
+        Contender("curl", curl, None, lambda run: epochs * size / run.wall / 1e6),
+    ], bench.rounds, "MB/s")
+    line = ratio_line("remote", f"{what}, W = {WORKERS} / curl, {connections} connections at most", mine, theirs,
+                      "MB/s", at_least=at_least)
+    read = answer(mine.runs[0])["bytes_read"]
+    cpu = [min(run.cpu for run in side.runs) * 1e9 for side in (mine, theirs)]
+    line.detail += (f"; CPU seconds per GB {number_text(cpu[0] / read)} against {number_text(cpu[1] / epochs / size)}, "
+                    f"SHA-256 alone {number_text(sha256_seconds())}; each byte read "
+                    f"{number_text(read / epochs / size)} times")
     return [line]
 
 
@@ -171,16 +188,18 @@ def measure_remote(bench):
         web = Web(case, bench.folder)
     except harness.Skip as reason:
         raise BenchError(f"{reason} (Debian and Ubuntu: apt install nginx-light)") from None
-    relay = Relay(bench, web.port, LATENCY)
+    relay, link = Relay(bench, web.port, LATENCY), Relay(bench, web.port, LINK_LATENCY, LINK)
     os.environ["SHARDPACK_CACHE_DIR"] = ""
     path = f"/{os.path.basename(bench.dataset())}"
     lines, failed = [], []
     parts = (functools.partial(raw_against_curl, bench, web, web.url + path),
+             functools.partial(raw_against_curl, bench, web, link.url + path,
+                               f"raw over {LINK / 1000} Gbit/s, {LINK_LATENCY} ms", 2_000_000_000, 0.95),
              functools.partial(far_against_local, bench, relay.url + path),
              functools.partial(against_webdataset, bench, web, web.url + path),
              functools.partial(cache_against_local, bench, web.url + path),
              functools.partial(upload_against_s3cmd, bench, case))
-    with servers.running(web, relay):
+    with servers.running(web, relay, link):
         for part in parts:
             try:
                 lines += part()
