@@ -27,7 +27,8 @@ void spk_net_free(spk_net *net); /* after all of its sources */
 SPK_CHECK spk_status spk_net_add_mirror(spk_net *net, const char *url, spk_error *err);
 /* Adds the folder of an object's URL, whose name goes to *name (malloc'ed). */
 SPK_CHECK spk_status spk_net_add_folder_of(spk_net *net, const char *url, char **name, spk_error *err);
-/* on_wait is called by whoever waits for a server, some ten times a second and mostly without the lock; nonzero ends
+/* on_wait is called by whoever waits for a server, some ten times a second, and must not use the net: while credentials
+ * are asked for, the lock is held; nonzero ends
  * the wait with CANCELLED. NULL: nothing does. */
 void spk_net_on_wait(spk_net *net, int (*on_wait)(void *user), void *user);
 size_t spk_net_mirrors(const spk_net *net);

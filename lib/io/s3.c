@@ -9,11 +9,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/cpu.h"
 #include "io/net_impl.h"
 
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define REFRESH_SECONDS 300 /* temporary keys are read anew before they end */
 #define REFRESH_JITTER 120
+#define REFRESH_LEAST 30
 #define REREADS 5
 #define READ_ANEW ((time_t)1)
 
@@ -168,12 +170,13 @@ static bool same_text(const char *a, const char *b)
 }
 
 /* A file may be met while somebody writes it. */
-static spk_status find_keys(const spk_s3 *s, spk_s3_keys *out, spk_error *err)
+static spk_status find_keys(const spk_net *net, spk_s3_keys *out, spk_error *err)
 {
-    spk_status st = spk_s3_keys_find(out, err);
-    for (int i = 0; i < REREADS && st < 0 && s->have_keys; i++) {
+    spk_s3_wait wait = {spk_now_ns() + net->deadline_ns, net->on_wait, net->on_wait_user, false};
+    spk_status st = spk_s3_keys_find(out, &wait, err);
+    for (int i = 0; i < REREADS && st < 0 && !wait.cancelled && net->s3->have_keys; i++) {
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-        st = spk_s3_keys_find(out, err);
+        st = spk_s3_keys_find(out, &wait, err);
     }
     return st;
 }
@@ -184,7 +187,7 @@ static spk_status get_keys(spk_net *net, spk_error *err)
     if (s->have_keys && (s->refresh_at == 0 || time(NULL) < s->refresh_at))
         return SPK_OK;
     spk_s3_keys fresh;
-    spk_status st = find_keys(s, &fresh, err);
+    spk_status st = find_keys(net, &fresh, err);
     if (st < 0 && s->have_keys && s->keys.expires > time(NULL)) { /* the old ones are good for a while */
         s->refresh_at = time(NULL) + 10;
         return SPK_OK;
@@ -198,7 +201,9 @@ static spk_status get_keys(spk_net *net, spk_error *err)
     spk_s3_keys_free(&s->keys);
     s->keys = fresh;
     s->have_keys = true;
-    s->refresh_at = fresh.expires ? fresh.expires - REFRESH_SECONDS - (time_t)spk_net_random(net, REFRESH_JITTER) : 0;
+    time_t soonest = time(NULL) + REFRESH_LEAST; /* a service that has no new ones yet is not asked for each request */
+    s->refresh_at = fresh.expires - REFRESH_SECONDS - (time_t)spk_net_random(net, REFRESH_JITTER);
+    s->refresh_at = !fresh.expires ? 0 : s->refresh_at > soonest ? s->refresh_at : soonest;
     return SPK_OK;
 }
 

@@ -31,15 +31,23 @@ bool spk_ini_has(const char *text, const char *section);
 SPK_CHECK spk_status spk_s3_setting(const spk_s3_files *f, const char *parent, const char *key, char **out,
                                     spk_error *err);
 
+/* How long a service may take, and who is asked meanwhile: nonzero ends it with CANCELLED. on_wait may be NULL. */
+typedef struct spk_s3_wait {
+    uint64_t until_ns;
+    int (*on_wait)(void *user);
+    void *user;
+    bool cancelled;
+} spk_s3_wait;
+
 /* ---- s3_credentials.c: the chain ---- */
 
 /* Environment, shared files, container, instance, in this order. NOT_FOUND says where was looked. */
-SPK_CHECK spk_status spk_s3_keys_find(spk_s3_keys *out, spk_error *err);
+SPK_CHECK spk_status spk_s3_keys_find(spk_s3_keys *out, spk_s3_wait *wait, spk_error *err);
 
 /* ---- s3_metadata.c: container and instance ---- */
 
 /* *found is false if this machine offers none. */
-SPK_CHECK spk_status spk_s3_keys_container(spk_s3_keys *out, bool *found, spk_error *err);
-SPK_CHECK spk_status spk_s3_keys_instance(spk_s3_keys *out, bool *found, spk_error *err);
+SPK_CHECK spk_status spk_s3_keys_container(spk_s3_keys *out, spk_s3_wait *wait, bool *found, spk_error *err);
+SPK_CHECK spk_status spk_s3_keys_instance(spk_s3_keys *out, spk_s3_wait *wait, bool *found, spk_error *err);
 
 #endif

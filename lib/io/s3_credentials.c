@@ -37,8 +37,9 @@ static spk_status check_whole(const spk_s3_keys *k, const char *where, bool *fou
     return SPK_OK;
 }
 
-static spk_status from_environment(spk_s3_keys *k, bool *found, spk_error *err)
+static spk_status from_environment(spk_s3_keys *k, spk_s3_wait *wait, bool *found, spk_error *err)
 {
+    (void)wait;
     k->access = env("AWS_ACCESS_KEY_ID");
     k->secret = env("AWS_SECRET_ACCESS_KEY");
     k->token = env("AWS_SESSION_TOKEN");
@@ -55,10 +56,11 @@ static spk_status from_section(spk_s3_keys *k, const char *text, const char *sec
     return check_whole(k, where, found, err);
 }
 
-static spk_status from_files(spk_s3_keys *k, bool *found, spk_error *err)
+static spk_status from_files(spk_s3_keys *k, spk_s3_wait *wait, bool *found, spk_error *err)
 {
     spk_s3_files f;
     char section[256];
+    (void)wait;
     SPK_TRY(spk_s3_files_read(&f, err));
     bool plain = strcmp(f.profile, "default") == 0;
     snprintf(section, sizeof section, "%s%.200s", plain ? "" : "profile ", f.profile);
@@ -75,14 +77,16 @@ static spk_status from_files(spk_s3_keys *k, bool *found, spk_error *err)
     return st;
 }
 
-spk_status spk_s3_keys_find(spk_s3_keys *out, spk_error *err)
+spk_status spk_s3_keys_find(spk_s3_keys *out, spk_s3_wait *wait, spk_error *err)
 {
-    static spk_status (*const places[])(spk_s3_keys *, bool *, spk_error *) = {
+    static spk_status (*const places[])(spk_s3_keys *, spk_s3_wait *, bool *, spk_error *) = {
         from_environment, from_files, spk_s3_keys_container, spk_s3_keys_instance};
     memset(out, 0, sizeof *out);
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         bool found = false;
-        spk_status st = places[i](out, &found, err);
+        spk_status st = places[i](out, wait, &found, err);
+        if (wait->cancelled)
+            st = spk_error_set(err, SPK_E_CANCELLED, "cancelled while S3 credentials were asked for");
         if (st == SPK_OK && found)
             return SPK_OK;
         spk_s3_keys_free(out);

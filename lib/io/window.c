@@ -202,7 +202,12 @@ static void start_main(spk_window *w, uint64_t now)
     make_request(w, &w->main, m, w->data ? w->data + w->have : NULL);
     o->tries[m].attempts++;
     spk_error_clear(&err);
-    if (spk_transfer_start(net, &w->main, o->name, &err) < 0) { /* no memory, or no credentials to be had */
+    spk_status st = spk_transfer_start(net, &w->main, o->name, &err);
+    if (st == SPK_E_CANCELLED) { /* whoever waits will be asked, too */
+        w->ready_ns = now + LOOK_AGAIN;
+        return;
+    }
+    if (st < 0) { /* no memory, or no credentials to be had */
         note_text(&o->tries[m], err.text);
         o->tries[m].faults[SPK_FAULT_DENIED]++;
         o->excluded |= 1u << m;

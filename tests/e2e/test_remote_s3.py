@@ -145,6 +145,119 @@ def test_s3_container_and_instance_credentials(case):
     service.shutdown()
 
 
+def test_s3_settings(case):
+    """Each place that AWS's own tools look at, and which one wins."""
+    local = dataset(case)
+    with running(S3StandIn({"KEY": ("SECRET-of-the-test", None), "TEMP": ("temporary", "token-1")}, region="eu-west-1")) as s3:
+        put_tree(s3, "bucket", local, "set/")
+        want = case.spk("ls", local).out
+        nowhere = "http://127.0.0.1:1"
+        plain = s3_env(s3, AWS_REGION="eu-west-1")
+        config = case.write("config", b"[default]\nregion = eu-west-1\nendpoint_url = %s\naws_access_key_id = KEY\n"
+                            b"aws_secret_access_key = SECRET-of-the-test\n[profile far]\nregion = eu-west-1\ns3 =\n"
+                            b"  addressing_style = path\nendpoint_url = %s\n" % (s3.url.encode(), nowhere.encode()))
+        none = {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_ENDPOINT_URL": ""}
+        good = {
+            "AWS_ENDPOINT_URL_S3 before AWS_ENDPOINT_URL": {**plain, "AWS_ENDPOINT_URL": nowhere, "AWS_ENDPOINT_URL_S3": s3.url},
+            "AWS_DEFAULT_REGION": s3_env(s3, AWS_REGION="", AWS_DEFAULT_REGION="eu-west-1"),
+            "AWS_REGION before AWS_DEFAULT_REGION": {**plain, "AWS_DEFAULT_REGION": "us-west-2"},
+            "a session token": {**plain, "AWS_ACCESS_KEY_ID": "TEMP", "AWS_SECRET_ACCESS_KEY": "temporary",
+                                "AWS_SESSION_TOKEN": "token-1"},
+            "all of it in a config file": s3_env(s3, AWS_CONFIG_FILE=str(config), **none),
+            "the environment before the profile": {**plain, "AWS_CONFIG_FILE": str(config), "AWS_PROFILE": "far"},
+        }
+        for what, env in good.items():
+            equal(case.spk("ls", "s3://bucket/set", env=env).out, want, what)
+        bad = {"*InvalidToken*": {**plain, "AWS_ACCESS_KEY_ID": "TEMP", "AWS_SECRET_ACCESS_KEY": "temporary",
+                                  "AWS_SESSION_TOKEN": "other"},
+               "*AuthorizationHeaderMalformed*": s3_env(s3),
+               "*has an access key but no secret key*": {**plain, "AWS_SECRET_ACCESS_KEY": ""},
+               "*credentials would be used unencrypted*": {**plain, "SHARDPACK_PLAIN_CREDENTIALS": "0"},
+               "*no region*": {**plain, "AWS_REGION": "a/b"}}
+        for text, env in bad.items():
+            case.refused(text, "ls", "s3://bucket/set", env=env)
+
+
+class Service:
+    """Answers for a container or an instance: keys(n) is what request number n for keys gets."""
+
+    def __init__(self, keys):
+        import http.server
+        import threading
+        service = self
+        self.asked = 0
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                service.asked += 1
+                data = json.dumps(keys(service.asked, self.headers)).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def in_an_hour(seconds=3600):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+def test_s3_keys_that_end(case):
+    """Keys of a service that are refused as expired are asked for anew once; those that end soon are asked for ahead of
+    that, but not with each request; the token for the service comes from a file."""
+    local = dataset(case)
+    token = case.write("token", b"Bearer file\n")
+    with running(S3StandIn({"K1": ("one", "t"), "K2": ("two", "t")})) as s3:
+        put_tree(s3, "bucket", local, "set/")
+        env = s3_env(s3, AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="", AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(token))
+
+        def keys(number, headers, ends):
+            require(headers.get("Authorization") == "Bearer file", "the token of the file")
+            key, secret = ("K1", "one") if number == 1 else ("K2", "two")
+            return {"AccessKeyId": key, "SecretAccessKey": secret, "Token": "t", "Expiration": ends}
+
+        s3.expired.add("K1")
+        with running(Service(lambda n, headers: keys(n, headers, in_an_hour()))) as service:
+            env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = service.url
+            equal(stream(case, "s3://bucket/set", "-w", 0, env=env), stream(case, local), "after new keys")
+            require(2 <= service.asked <= 4, "asked %d times", service.asked)
+        s3.expired.clear()
+        with running(Service(lambda n, headers: keys(n, headers, in_an_hour(200)))) as service:
+            env["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = service.url
+            equal(stream(case, "s3://bucket/set", "-w", 0, env=env), stream(case, local), "with keys that end soon")
+            require(service.asked <= 4, "asked %d times for %d requests", service.asked, len(s3.log))
+
+
+def test_s3_service_that_does_not_answer(case):
+    import signal
+    import socket
+    import subprocess
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.listen(64)
+        env = {**S3, "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "",
+               "AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://127.0.0.1:%d/x" % silent.getsockname()[1]}
+        start = time.monotonic()
+        case.refused("*container's service does not answer*", "ls", "--deadline", "1", "s3://bucket/set", env=env)
+        require(time.monotonic() - start < 10, "in %.1f s", time.monotonic() - start)
+        process = subprocess.Popen([case.command, "verify", "s3://bucket/set"], env={**os.environ, **env},
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(1)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        equal(process.wait(60), 130, "exit status")
+        require(time.monotonic() - start < 5, "ended after %.1f s", time.monotonic() - start)
+
+
 def test_seaweedfs(case):
     local = dataset(case)
     with running(SeaweedFS(case)) as s3:
