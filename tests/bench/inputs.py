@@ -90,13 +90,32 @@ def corpus_tree(folder, images, work):
         raise BenchError(f"corpus {folder}: holds no files")
     if tree.files <= images:
         return tree
-    part = os.path.join(work, "corpus")
-    source, target = os.fsencode(folder), os.fsencode(part)
-    for i in range(images):
-        path = tree.paths[i * tree.files // images]
+    return evenly(tree, images, os.path.join(work, "corpus"), link_or_copy)
+
+
+def evenly(tree, count, folder, put):
+    """A tree of `count` evenly spaced files, or all; put(old path, new path) makes each."""
+    source, target = os.fsencode(tree.folder), os.fsencode(folder)
+    count = min(count, tree.files)
+    for i in range(count):
+        path = tree.paths[i * tree.files // count]
         os.makedirs(os.path.dirname(os.path.join(target, path)), exist_ok=True)
-        link_or_copy(os.path.join(source, path), os.path.join(target, path))
-    return scan(part)
+        put(os.path.join(source, path), os.path.join(target, path))
+    return scan(folder)
+
+
+def encoded_again(tree, count, quality, folder):
+    """Evenly spaced images of the tree as JPEGs of that quality, 4:2:0; None without Pillow."""
+    try:
+        from PIL import Image
+    except ImportError:
+        return None
+
+    def put(source, target):
+        with Image.open(os.fsdecode(source)) as image:
+            image.convert("RGB").save(os.fsdecode(target), "JPEG", quality=quality, subsampling=2)
+
+    return evenly(tree, count, folder, put)
 
 
 def link_or_copy(source, target):

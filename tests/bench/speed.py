@@ -3,9 +3,9 @@ import os
 import shlex
 import statistics
 
-from inputs import remove, shard_paths
+from inputs import encoded_again, remove, shard_paths
 from measure import BenchError, Contender, say
-from report import Line, ratio_line
+from report import Line, foreign_cores, ratio_line
 
 
 def pack_command(bench, source, target, *options):
@@ -87,12 +87,48 @@ def measure_jpeg(bench):
                       f"{max(ratios):.3g}; {count} of {images} images without libjpeg")
             lines.append(Line("jpeg", f"libjpeg-turbo / {decoder}, {what}", statistics.median(ratios), "x", False,
                               target, detail, run.foreign, {"cpu_seconds": result[name]}))
-    share = 100 * result["fast_bytes"] / result["bytes"]
-    lines.append(Line("jpeg", "--jpeg fast, bytes of the files", share, "%", True, 93,
-                      f"{result['fast']} of {images} images as coefficients", run.foreign))
-    lines.append(Line("jpeg", "--jpeg fast, storing and verifying, one core", images / result["pack"], "images/s",
-                      False, 120, f"{result['pack'] / images * 1e3:.1f} ms of CPU time each", run.foreign))
     return lines
+
+
+Q75_IMAGES = 500
+
+
+def measure_fast(bench):
+    """pack --jpeg fast on one core, with all that it verifies, and what the shards take beside the files."""
+    source, target = bench.corpus.folder, bench.path("packed")
+    bench.corpus.warm()
+    decoder = pinned(bench, [bench.helper("jpeg_decode"), "1", write_list(bench, bench.corpus.paths)])
+    pack, decode = bench.machine.interleave([
+        Contender("pack --jpeg fast", fast_command(bench, source, target), lambda: remove(target),
+                  lambda run: bench.corpus.files / run.cpu),
+        Contender("libjpeg-turbo", decoder, None, lambda run: run.json()["images"] / run.cpu),
+    ], bench.rounds, "images/s of CPU time")
+    detail = (f"{1e3 / pack.median:.2f} ms of CPU time each, of which libjpeg-turbo's decoding, to compare with, would "
+              f"alone take {1e3 / decode.median:.2f}")
+    line = Line("fast", "pack --jpeg fast, verified, one core", pack.median, "images/s", False, 120, detail,
+                foreign_cores(pack, decode), {"ours": pack.as_json(), "peer": decode.as_json()})
+    lines = [line, size_line("pack --jpeg fast, shards / files", target, bench.corpus, 93)]
+    remove(target)
+    lower = encoded_again(bench.corpus, Q75_IMAGES, 75, bench.path("q75"))
+    if lower:
+        bench.machine.run(fast_command(bench, lower.folder, target))
+        lines.append(size_line("the same at quality 75", target, lower, 97))
+        remove(target)
+        remove(lower.folder)
+    else:
+        say("  note: nothing at quality 75 without python3-pil")
+    return lines
+
+
+def fast_command(bench, source, target):
+    return pinned(bench, [bench.command, "pack", "--quiet", "--jpeg", "fast", "--on-bad", "keep", "--jobs", "1", source,
+                          target])
+
+
+def size_line(what, dataset, tree, at_most):
+    shards = sum(map(os.path.getsize, shard_paths(dataset)))
+    detail = f"{shards:,} against {tree.bytes:,} bytes of {tree.files:,} files"
+    return Line("fast", what, 100 * shards / tree.bytes, "%", True, at_most, detail)
 
 
 def pinned(bench, command):
