@@ -105,3 +105,19 @@ def test_others_stay_as_they_are(case):
     same_trees(source, case.dir / "back", "files")
     case.refused("*--frames=single and --jpeg=fast exclude each other*", "pack", "--jpeg", "fast", "--frames", "single",
                  source, case.dir / "no", code=2)
+
+
+def test_damage_is_told_as_ever(case):
+    source = case.dir / "src"
+    photo = next(iter(sorted(case.photos(1).rglob("*.jpg")))).read_bytes()
+    case.write(source / "a/good.jpg", photo)
+    case.write(source / "a/short.jpg", photo[: len(photo) // 2])
+    case.write(source / "a/endless.jpg", photo[:-2])
+    told = []
+    for how in ("keep", "fast"):
+        case.spk("pack", "--jpeg", how, "--on-bad", "skip", source, case.dir / how)
+        told.append((case.dir / how / "bad-files.tsv").read_text())
+    equal(told[1], told[0], "bad files")
+    require("short.jpg" in told[1] and "endless.jpg" in told[1], told[1])
+    case.refused("*short.jpg: truncated JPEG: *", "pack", "--jpeg", "fast", "--include", "short.jpg", source,
+                 case.dir / "no")
