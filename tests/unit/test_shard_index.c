@@ -122,6 +122,9 @@ START_TEST(the_part_refuses_what_reading_would)
     ck_fails(spk_index_writer_add(w, p, digest, &err), err, SPK_E_INVALID, "a sample without members");
     ck_fails(spk_index_part_sample(p, "b", &err), err, SPK_E_STATE, "sample \"a\" has no members");
     ck_fails(spk_index_part_member(p, "J", "identity", NULL, 1, 1, &err), err, SPK_E_INVALID, "field \"J\"");
+    ck_fails(spk_index_part_member(p, "jpg", "identity", NULL, 1, 2, &err), err, SPK_E_INVALID, "1 bytes for 2");
+    ck_fails(spk_index_part_member(p, "jpg", "x", NULL, 1, (1u << 30) + 1, &err), err, SPK_E_INVALID,
+             "1 bytes for 10737");
     ck_fails(spk_index_part_member(p, "jpg", "", NULL, 1, 1, &err), err, SPK_E_INVALID, "encoding \"\" is empty");
     ck_fails(spk_index_part_member(p, "jpg", "A", NULL, 1, 1, &err), err, SPK_E_INVALID, "encoding \"A\" holds");
     ck_fails(spk_index_part_member(p, "jpg", "identity", "", 1, 1, &err), err, SPK_E_INVALID, "path \"\" is empty");
@@ -145,6 +148,7 @@ START_TEST(the_part_refuses_what_reading_would)
 END_TEST
 
 #define FIELDS "\x02\x03jpg\x08identity\x03txt\x08identity"
+#define ENCODED "\x02\x03jpg\x01x\x03txt\x08identity"
 #define LIST(text) text, sizeof(text) - 1
 
 static const struct {
@@ -156,6 +160,18 @@ static const struct {
                  "a\x02\x00\x05\x00\x01\x05\x01\x01"
                  "b\x01\x00\x05\x04p/q"),
      NULL},
+    {LIST(ENCODED "\x01"
+                  "a\x02\x00\x05\x85\x02\x00\x01\x05\x01\x01"
+                  "b\x01\x00\x05\x80\x80\x80\x80\x04\x00"),
+     NULL},
+    {LIST(ENCODED "\x01"
+                  "a\x02\x00\x05\x85\x02\x00\x01\x05\x01\x01"
+                  "b\x01\x00\x05\x81\x80\x80\x80\x04\x00"),
+     "sample \"b\": byte 41: stands for 1073741825 bytes"},
+    {LIST(ENCODED "\x01"
+                  "a\x02\x00\x05\x85\x02\x00\x01\x05\x01\x01"
+                  "b\x01\x00\x05"),
+     "cut short"},
     {LIST(""), "2 samples cannot stand in a list of 0 bytes"},
     {LIST("\x00..............."), "0 fields cannot stand"},
     {LIST("\x80\x80\x80\x80\x01" FIELDS), "fields cannot stand in"},
