@@ -135,7 +135,9 @@ const command cmd_verify = {
     .synopsis = "[OPTION]... DATASET",
     .description =
         "Reads everything and compares: sizes and SHA-256 of the shards, checksums of all frames, each tar header with "
-        "the index, padding and end marker, counts, that no key occurs twice, and the manifest with the shards. Every "
+        "the index, padding and end marker, counts, that no key occurs twice, and the manifest with the shards. Files "
+        "that "
+        "are stored in another form, as by \"pack --jpeg=fast\", are made anew. Every "
         "problem is printed on a line of its own, outermost object first.",
     .options = options,
     .operands = operands,

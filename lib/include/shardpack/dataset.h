@@ -135,8 +135,9 @@ typedef struct spk_verify_result {
     uint64_t bytes;
 } spk_verify_result;
 
-/* Reads every byte of the dataset (or of one shard, if path is a shard file) and reports all problems.
- * Returns SPK_OK if the check ran to its end, also when it found problems; see result->problems. */
+/* Reads every byte of the dataset (or of one shard, if path is a shard file), makes every file anew that is stored in
+ * an encoding, and reports all problems. Returns SPK_OK if the check ran to its end, also when it found problems; see
+ * result->problems. */
 SPK_API SPK_CHECK spk_status spk_verify(const char *path, const spk_verify_options *options, spk_verify_result *result,
                                         spk_error *err);
 
