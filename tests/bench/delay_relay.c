@@ -22,7 +22,8 @@
 #define WINDOW (16u << 20) /* bytes held back, at most, of one client */
 #define PIECE (64u << 10)
 #define PIPE (1 << 20)
-#define TICK_NS 500000u /* how often a limited rate is looked at */
+#define SHARE (128 << 10) /* of a limited rate, at a time */
+#define TICK_NS 500000u   /* how often a limited rate is looked at */
 
 /* Sent by a client, not due yet. */
 typedef struct piece {
@@ -129,7 +130,7 @@ static int give_request(struct pair *p, uint64_t now)
 
 static void take_reply(struct pair *p)
 {
-    size_t most = bytes_per_ns > 0 && budget < PIPE ? (size_t)budget : PIPE;
+    size_t most = bytes_per_ns <= 0 ? PIPE : budget < SHARE ? (size_t)budget : SHARE;
     ssize_t n = splice(p->server, NULL, p->pipe[1], NULL, most, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
     if (n > 0) {
         p->in_pipe += (size_t)n;
@@ -171,7 +172,7 @@ static void run(int listener, const struct sockaddr_in *upstream)
 {
     static struct pollfd fds[2 * PAIRS_MAX + 2];
     static struct pair *of[PAIRS_MAX];
-    static int first; /* with a limited rate each connection comes first in turn */
+    static int first; /* behind the one served last: a limited rate is shared evenly */
     for (;;) {
         uint64_t now = now_ns(), next = now + 999999999u;
         nfds_t n = 2;
@@ -179,7 +180,6 @@ static void run(int listener, const struct sockaddr_in *upstream)
         int may = bytes_per_ns <= 0 || budget >= 1;
         fds[0] = (struct pollfd){.fd = 0, .events = POLLIN};
         fds[1] = (struct pollfd){.fd = listener, .events = POLLIN};
-        first++;
         for (int i = 0; i < PAIRS_MAX; i++) {
             struct pair *p = &pairs[(i + first) % PAIRS_MAX];
             if (p->open && (give_request(p, now) < 0 || give_reply(p) < 0))
@@ -202,8 +202,10 @@ static void run(int listener, const struct sockaddr_in *upstream)
             struct pair *p = of[i / 2 - 1];
             if (fds[i].revents & (POLLIN | POLLHUP | POLLERR))
                 take_request(p);
-            if (fds[i + 1].revents & (POLLIN | POLLHUP | POLLERR) && (bytes_per_ns <= 0 || budget >= 1))
+            if (fds[i + 1].revents & (POLLIN | POLLHUP | POLLERR) && (bytes_per_ns <= 0 || budget >= 1)) {
                 take_reply(p);
+                first = (int)(p - pairs) + 1;
+            }
         }
         if (fds[1].revents)
             open_pair(listener, upstream);
