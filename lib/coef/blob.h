@@ -14,6 +14,7 @@ typedef struct spk_coef_class {
     size_t plane;        /* distance of its planes */
     const int8_t *level[SPK_COEF_BANDS];
     const uint8_t *escape;
+    size_t unread; /* blocks to go past before the next one is read */
 } spk_coef_class;
 
 /* Where reading stands in the streams of luma or chroma. */

@@ -131,9 +131,14 @@ void spk_coef_tally(const uint8_t *p, size_t n, size_t counts[16])
     for (size_t i = 0; i < n; i++)
         sums[i % 2][p[i]]++;
     memset(counts, 0, 16 * sizeof *counts);
-    for (uint32_t i = 0; i < 256; i++) {
-        counts[i & 15] += sums[0][i] + sums[1][i];
-        counts[i >> 4] += sums[0][i] + sums[1][i];
+    for (uint32_t high = 0; high < 16; high++) {
+        size_t row = 0;
+        for (uint32_t low = 0; low < 16; low++) {
+            uint32_t both = sums[0][16 * high + low] + sums[1][16 * high + low];
+            counts[low] += both;
+            row += both;
+        }
+        counts[high] += row;
     }
 }
 
@@ -184,8 +189,7 @@ void spk_coef_skip(spk_coef_reader *r, uint32_t rows)
         spk_coef_tally(k->classes, classes[kind], counts);
         k->classes += classes[kind];
         for (uint32_t cls = 1; cls < SPK_COEF_CLASSES; cls++)
-            if (counts[cls] > 0)
-                r->kernels->skip(&k->of[cls], cls, counts[cls]);
+            k->of[cls].unread += counts[cls];
     }
 }
 
@@ -224,8 +228,12 @@ static spk_coef_run read_run(spk_coef_reader *r, uint32_t n)
 {
     spk_coef_reading *row = &r->row;
     spk_coef_run run = {row->cls, n, row->blocks[row->cls] + row->next, NULL};
+    spk_coef_class *of = &r->at[row->component > 0].of[run.cls];
     if (run.cls > 0) {
-        r->kernels->expand(&r->tables, &r->at[row->component > 0].of[run.cls], run.cls, n, r->run);
+        if (of->unread > 0)
+            r->kernels->skip(of, run.cls, of->unread);
+        of->unread = 0;
+        r->kernels->expand(&r->tables, of, run.cls, n, r->run);
         for (uint32_t i = 0; i < n; i++)
             r->run[spk_coef_at(i)] = row->dc[run.blocks[i]];
         run.coef = r->run;
@@ -245,8 +253,7 @@ bool spk_coef_next(spk_coef_reader *r, spk_coef_run *out)
                 row->next += out->n;
                 return true;
             }
-            if (row->cls > 0)
-                r->kernels->skip(&r->at[row->component > 0].of[row->cls], row->cls, n);
+            r->at[row->component > 0].of[row->cls].unread += n;
             row->next += n;
         }
     return false;

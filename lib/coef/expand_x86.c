@@ -120,9 +120,8 @@ VECTOR static size_t bits(const uint8_t *p, size_t n)
         memcpy(&v, p + i, 8);
         sum += (size_t)_mm_popcnt_u64(v);
     }
-    v = 0;
-    memcpy(&v, p + i, n - i);
-    return sum + (size_t)_mm_popcnt_u64(v);
+    memcpy(&v, p + i, 8);
+    return sum + (size_t)_mm_popcnt_u64(_bzhi_u64(v, (uint32_t)(8 * (n - i))));
 }
 
 /* Bytes that are -128. */
