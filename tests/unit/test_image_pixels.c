@@ -104,7 +104,7 @@ START_TEST(progressive)
         stored += result == SPK_TRANSCODED;
         free(p);
     }
-    ck_assert_int_gt(stored, 2);
+    ck_assert_int_ge(stored, 2); /* the others gain nothing */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 # The manual pages: no complaint of the formatters, every option of the help in them.
-for command in '' pack ls info cat extract verify prune export stream bench; do
+for command in '' pack ls info cat extract verify prune export stream bench repack mirror cache; do
     shardpack help --man $command > page.1
     if command -v mandoc > /dev/null; then
         mandoc -T lint -W warning page.1 || true
