@@ -84,6 +84,7 @@ check-long: ## everything: sanitizers, 50 kills, large trees, five minutes (FUZZ
 	@failed=; \
 	echo "== AddressSanitizer and UBSan"; \
 	python3 tests/support/suites.py --build $(call build_of,asan) unit format cli jpeg e2e || failed=1; \
+	$(MAKE) --no-print-directory check-python-sanitized || failed=1; \
 	echo "== ThreadSanitizer"; \
 	python3 tests/support/suites.py --build $(call build_of,tsan) unit cli e2e || failed=1; \
 	echo "== release, long"; \

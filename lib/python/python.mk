@@ -9,6 +9,11 @@ WHEELS := build/dist
 PYTHON_NEW := $(shell $(PYTHON) -c 'import sys; print("yes" if sys.version_info >= (3, 11) else "")' 2>/dev/null)
 PYTHON_INSTALLED := $(if $(PYTHON_NEW),$(PYTHON_VENV)/installed,python-too-old)
 PYTHON_SUITE := $(if $(PYTHON_NEW),python)
+# CONFIG=asan: the extension is sanitized, too, and the interpreter, which is not, loads the sanitizer's runtime first.
+# CPython and PyTorch keep a lot for ever, so leaks are not looked for; Python's objects come from malloc, which is guarded.
+PYTHON_FLAGS := $(if $(filter asan,$(CONFIG)),CFLAGS="$(OPT)" LDFLAGS="$(OPT)" SHARDPACK_STRIP=0)
+PYTHON_SANITIZER = $(if $(filter asan,$(CONFIG)),PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:$$ASAN_OPTIONS \
+  LD_PRELOAD="$(shell $(CC) -print-file-name=libasan.so) $(shell $(CC) -print-file-name=libstdc++.so)")
 PIP := $(PYTHON_VENV)/bin/python -m pip --disable-pip-version-check
 
 .PHONY: python-too-old
@@ -20,7 +25,7 @@ $(PYTHON_VENV)/bin/python:
 
 $(PYTHON_VENV)/installed: $(PYTHON_SRC) $(LIB_A) $(LIB_WORKER) $(TOOL) | $(PYTHON_VENV)/bin/python
 	@echo "  PIP   lib/python"
-	$(Q)SHARDPACK_BUILD=$(abspath $(BUILD)) $(PIP) install -q --no-deps --no-build-isolation --no-index \
+	$(Q)$(PYTHON_FLAGS) SHARDPACK_BUILD=$(abspath $(BUILD)) $(PIP) install -q --no-deps --no-build-isolation --no-index \
 	  --force-reinstall ./lib/python
 	$(Q)touch $@
 
@@ -52,4 +57,8 @@ check-wheel: wheel $(MAKE_PHOTOS) ## the wheel in an empty environment, and what
 
 .PHONY: check-python
 check-python: $(PYTHON_INSTALLED) $(MAKE_PHOTOS)
-	@$(SUITES) $(PYTHON_SUITE)
+	@$(PYTHON_SANITIZER) $(SUITES) $(PYTHON_SUITE)
+
+.PHONY: check-python-sanitized
+check-python-sanitized: ## the Python tests with extension, library and workers under AddressSanitizer and UBSan
+	@$(submake) CONFIG=asan BUILD=$(call build_of,asan) check-python

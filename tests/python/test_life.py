@@ -206,6 +206,9 @@ def test_a_script_without_a_main_guard(data, tmp_path):
 
 
 def memory_kib():
+    """Always the same under AddressSanitizer, which keeps what was freed."""
+    if "libasan" in os.environ.get("LD_PRELOAD", ""):
+        return 0
     gc.collect()
     with open("/proc/self/smaps_rollup") as file:
         fields = dict(line.split(":") for line in file if line.count(":") == 1)
