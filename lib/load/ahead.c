@@ -19,7 +19,7 @@
 /* A part of Q within one shard. */
 typedef struct run {
     uint64_t start, stop;     /* places in Q */
-    uint64_t first;           /* sample at start */
+    uint64_t first, shard;    /* sample at start; number of its shard */
     uint64_t from, to, asked; /* bytes of its frames in the shard; asked for up to here */
     uint64_t reader;          /* its number for io/ */
 } run;
@@ -39,7 +39,8 @@ struct spk_ahead {
     size_t lanes_n;
     uint64_t lane_bytes;
     double sample_bytes, outstanding; /* bytes asked for and not read, by the mean size of samples */
-    uint64_t readers;
+    uint64_t readers;                 /* numbers given to runs */
+    size_t runs;                      /* of all lanes: as many shards at most, which must stay open */
     /* In stored order: frames below this one of this shard are announced; output at which the last batch began. */
     uint64_t told_shard, told_frame, begun_at;
     uint64_t hint;
@@ -69,6 +70,8 @@ void spk_ahead_reset(spk_ahead *a)
     a->lanes_n = 0;
     a->lane_bytes = 0;
     a->outstanding = 0;
+    a->runs = 0;
+    spk_shard_cache_forget(a->cache);
     a->told_shard = UINT64_MAX;
     a->begun_at = 0;
     a->hint = 0;
@@ -183,12 +186,13 @@ static spk_status add_run(spk_ahead *a, const spk_plan *plan, lane_state *s, spk
     spk_shard_cache_locate(a->cache, first, &number, &within);
     SPK_TRY(spk_shard_cache_get(a->cache, number, &shard, err));
     run *r = &s->runs[s->runs_n];
-    *r = (run){.start = s->runs_end, .stop = stop, .first = first, .reader = ++a->readers};
+    *r = (run){.start = s->runs_end, .stop = stop, .first = first, .shard = number, .reader = ++a->readers};
     spk_shard_frame_range(shard, spk_shard_frame_of(shard, within), &r->from, &bytes, &content);
     spk_shard_frame_range(shard, spk_shard_frame_of(shard, within + (stop - r->start) - 1), &last, &bytes, &content);
     r->asked = r->from;
     r->to = last + bytes;
     s->runs_n++;
+    a->runs++;
     s->runs_end = stop;
     return SPK_OK;
 }
@@ -224,10 +228,11 @@ static void set_read(spk_ahead *a, lane_state *s, uint64_t place)
     while (gone < s->runs_n && s->runs[gone].stop <= place)
         gone++;
     s->runs_n -= gone;
+    a->runs -= gone;
     memmove(s->runs, s->runs + gone, s->runs_n * sizeof *s->runs);
 }
 
-/* Frames up to place, if there is room for them; *full: there is not. */
+/* Frames up to place, if there is room for their bytes and for the shards that have to be open; *full: there is not. */
 static spk_status ask_frames(spk_ahead *a, const spk_plan *plan, lane_state *s, uint64_t place, bool *full,
                              spk_error *err)
 {
@@ -236,12 +241,18 @@ static spk_status ask_frames(spk_ahead *a, const spk_plan *plan, lane_state *s, 
     *full = a->outstanding > 0 && a->outstanding + more > (double)SPK_AHEAD_BYTES;
     if (*full || more <= 0)
         return SPK_OK;
-    while (s->runs_end < place)
+    while (s->runs_end < place && (s->runs_n == 0 || a->runs < spk_shard_cache_max(a->cache) / 4 * 3))
         SPK_TRY(add_run(a, plan, s, err));
+    if (s->runs_end < place) {
+        *full = true;
+        place = s->runs_end;
+    }
     for (size_t i = 0; i < s->runs_n && s->runs[i].start < place; i++)
         SPK_TRY(ask(a, &s->runs[i], place, err));
-    s->frames = place;
-    a->outstanding += more;
+    if (place > from) {
+        a->outstanding += (double)(place - from) * a->sample_bytes;
+        s->frames = place;
+    }
     return SPK_OK;
 }
 
@@ -318,14 +329,28 @@ void spk_ahead_later(spk_ahead *a, const spk_plan *plan, const spk_task *tasks, 
     (void)ignored;
 }
 
+/* Shards that something is fetched of are not the ones to be closed. */
+static void keep_open(spk_ahead *a)
+{
+    for (size_t i = 0; i < a->lanes_n; i++)
+        for (size_t k = 0; a->lanes[i] && k < a->lanes[i]->runs_n; k++)
+            spk_shard_cache_touch(a->cache, a->lanes[i]->runs[k].shard);
+}
+
 void spk_ahead_row(spk_ahead *a, const spk_plan *plan, const spk_task *task, uint64_t output)
 {
     spk_net *net = spk_shard_cache_net(a->cache);
     if (!net)
         return;
     lane_state *s = plan->spec.shuffle && task->lane < a->lanes_n ? a->lanes[task->lane] : NULL;
-    if (s && !task->pad)
+    if (s && !task->pad) {
+        bool full = false;
+        if (output == task->output)
+            keep_open(a);
         set_read(a, s, read_before(plan, s, output));
+        spk_status ignored = ask_frames(a, plan, s, read_behind(plan, s, task), &full, NULL);
+        (void)ignored; /* met again, and told, when the row is read */
+    }
     uint64_t now_ns = spk_now_ns();
     if (now_ns - a->ticked_ns >= TICK_NS) {
         a->ticked_ns = now_ns;

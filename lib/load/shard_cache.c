@@ -33,7 +33,7 @@ struct spk_shard_cache {
     uint64_t hint; /* shard located last */
     cache_entry *entries;
     uint32_t n, max;
-    expected_source expected[EXPECTED_MAX]; /* the oldest first */
+    expected_source expected[EXPECTED_MAX];
     uint32_t expected_n;
 };
 
@@ -78,8 +78,7 @@ void spk_shard_cache_free(spk_shard_cache *c)
         return;
     for (uint32_t i = 0; i < c->n; i++)
         spk_shard_close(c->entries[i].shard);
-    for (uint32_t i = 0; i < c->expected_n; i++)
-        spk_source_close(c->expected[i].source);
+    spk_shard_cache_forget(c);
     spk_net_free(c->net);
     free(c->entries);
     free(c);
@@ -126,10 +125,8 @@ void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number)
     for (uint32_t i = 0; i < c->expected_n; i++)
         if (c->expected[i].number == number)
             return;
-    if (open_remote(c, number, &source, NULL) < 0)
-        return;
-    if (c->expected_n == EXPECTED_MAX)
-        spk_source_close(remove_expected(c, 0));
+    if (c->expected_n == EXPECTED_MAX || open_remote(c, number, &source, NULL) < 0)
+        return; /* it is asked for when it is needed */
     c->expected[c->expected_n++] = (expected_source){number, source};
     spk_source_ahead(source, c->rows[number].index_offset, c->rows[number].bytes, c->rows[number].bytes, 0);
 }
@@ -137,6 +134,17 @@ void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number)
 uint64_t spk_shard_cache_samples(const spk_shard_cache *c, uint64_t number)
 {
     return c->rows[number].samples;
+}
+
+void spk_shard_cache_forget(spk_shard_cache *c)
+{
+    while (c->expected_n > 0)
+        spk_source_close(c->expected[--c->expected_n].source);
+}
+
+uint32_t spk_shard_cache_max(const spk_shard_cache *c)
+{
+    return c->max;
 }
 
 double spk_shard_cache_sample_bytes(const spk_shard_cache *c)
@@ -179,12 +187,31 @@ static spk_status open_shard(spk_shard_cache *c, uint64_t number, spk_shard **ou
     return spk_shard_open_source(out, source, &expect, &options, err);
 }
 
-spk_status spk_shard_cache_get(spk_shard_cache *c, uint64_t number, const spk_shard **out, spk_error *err)
+static uint32_t find(const spk_shard_cache *c, uint64_t number)
 {
-    cache_entry found = {number, NULL};
     uint32_t at = 0;
     while (at < c->n && c->entries[at].number != number)
         at++;
+    return at;
+}
+
+static void to_front(spk_shard_cache *c, uint32_t at, cache_entry entry)
+{
+    memmove(c->entries + 1, c->entries, at * sizeof *c->entries);
+    c->entries[0] = entry;
+}
+
+void spk_shard_cache_touch(spk_shard_cache *c, uint64_t number)
+{
+    uint32_t at = find(c, number);
+    if (at < c->n)
+        to_front(c, at, c->entries[at]);
+}
+
+spk_status spk_shard_cache_get(spk_shard_cache *c, uint64_t number, const spk_shard **out, spk_error *err)
+{
+    cache_entry found = {number, NULL};
+    uint32_t at = find(c, number);
     if (at < c->n) {
         found = c->entries[at];
     } else {
@@ -193,8 +220,7 @@ spk_status spk_shard_cache_get(spk_shard_cache *c, uint64_t number, const spk_sh
         SPK_TRY(open_shard(c, number, &found.shard, err));
         at = c->n++;
     }
-    memmove(c->entries + 1, c->entries, at * sizeof *c->entries);
-    c->entries[0] = found;
+    to_front(c, at, found);
     *out = found.shard;
     return SPK_OK;
 }

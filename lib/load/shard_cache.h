@@ -23,11 +23,17 @@ void spk_shard_cache_locate(spk_shard_cache *c, uint64_t index, uint64_t *shard,
 /* Samples of shard `number`. */
 uint64_t spk_shard_cache_samples(const spk_shard_cache *c, uint64_t number);
 /* Of a dataset by URL: its mirrors; NULL for a folder. */
+/* Shards that are kept open at most. */
+uint32_t spk_shard_cache_max(const spk_shard_cache *c);
+/* If it is open, it counts as just used. */
+void spk_shard_cache_touch(spk_shard_cache *c, uint64_t number);
 /* Bytes per sample of the whole dataset. */
 double spk_shard_cache_sample_bytes(const spk_shard_cache *c);
 spk_net *spk_shard_cache_net(const spk_shard_cache *c);
 /* Shard `number` will be wanted: a remote one's tail is asked for. Never waits. */
 void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number);
+/* None of those is wanted any more. */
+void spk_shard_cache_forget(spk_shard_cache *c);
 /* File name of a shard, for messages; borrowed from base. */
 const char *spk_shard_cache_name(const spk_shard_cache *c, uint64_t number);
 
