@@ -194,7 +194,7 @@ def measure_remote(bench):
     lines, failed = [], []
     parts = (functools.partial(raw_against_curl, bench, web, web.url + path),
              functools.partial(raw_against_curl, bench, web, link.url + path,
-                               f"raw over {LINK / 1000} Gbit/s, {LINK_LATENCY} ms", 2_000_000_000, 0.95),
+                               f"raw over {LINK / 1000} Gbit/s, {LINK_LATENCY} ms", 4_000_000_000, 0.95),
              functools.partial(far_against_local, bench, relay.url + path),
              functools.partial(against_webdataset, bench, web, web.url + path),
              functools.partial(cache_against_local, bench, web.url + path),
