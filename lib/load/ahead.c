@@ -227,6 +227,8 @@ static void set_read(spk_ahead *a, lane_state *s, uint64_t place)
     s->read = place;
     while (gone < s->runs_n && s->runs[gone].stop <= place)
         gone++;
+    if (gone == 0)
+        return;
     s->runs_n -= gone;
     a->runs -= gone;
     memmove(s->runs, s->runs + gone, s->runs_n * sizeof *s->runs);

@@ -219,7 +219,7 @@ static void find_later(spk_engine *e, const spk_run_packet *run)
         size_t n = 0, cap = 0;
         uint64_t left = e->spec->total - first, rows = run->batch.rows < left ? run->batch.rows : left;
         const spk_batch_range range = {first, rows};
-        if (spk_tasks_of(e->spec, e->plan, range, e->worker, &tasks, &n, &cap, NULL) == SPK_OK &&
+        if (spk_tasks_of(e->spec, e->plan, range, e->worker, &tasks, &n, &cap, NULL) == SPK_OK && n > 0 &&
             spk_grow(&e->later, &e->later_cap, e->later_n + n, sizeof *e->later, NULL) == SPK_OK) {
             memcpy(e->later + e->later_n, tasks, n * sizeof *tasks);
             e->later_n += n;
