@@ -94,7 +94,8 @@ class SeaweedFS:
 
     KEY, SECRET = "seaweed-key", "seaweed-secret"
 
-    def __init__(self, case):
+    def __init__(self, case, megabytes=1280):
+        """Room for so many megabytes: more is never done, in silence."""
         weed = shutil.which("weed", path=os.environ.get("SEAWEEDFS", "") + os.pathsep + str(harness.REPO / "build/seaweedfs/bin")
                             + os.pathsep + os.environ["PATH"])
         if not weed:
@@ -108,7 +109,8 @@ class SeaweedFS:
         self.process = subprocess.Popen(
             [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={self.port}",
              f"-s3.config={folder}/s3.json", f"-master.port={ports[0]}", f"-volume.port={ports[1]}",
-             f"-filer.port={ports[2]}", f"-s3.port.iceberg={ports[3]}", f"-s3.port.lance={ports[4]}", "-volume.max=20", "-master.volumeSizeLimitMB=64"],
+             f"-filer.port={ports[2]}", f"-s3.port.iceberg={ports[3]}", f"-s3.port.lance={ports[4]}",
+             f"-volume.max={megabytes // 64}", "-master.volumeSizeLimitMB=64"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for_port(self.port, self.process)
         self.url = f"http://127.0.0.1:{self.port}"

@@ -146,8 +146,10 @@ def upload_against_s3cmd(bench, case):
     if not shutil.which("s3cmd"):
         say("  without s3cmd (Debian and Ubuntu: apt install s3cmd)")
         return []
+    shards = shard_paths(bench.dataset())
+    size = sum(map(os.path.getsize, shards)) / 1e6
     try:
-        store = servers.SeaweedFS(case)
+        store = servers.SeaweedFS(case, int(1280 + 2.5 * size * bench.rounds))
     except harness.Skip as reason:
         say(f"  mirror: left out: {reason}")
         return []
@@ -155,8 +157,6 @@ def upload_against_s3cmd(bench, case):
         os.environ.update(store.env())
         store.make_bucket(case, "ours")
         store.make_bucket(case, "theirs")
-        shards = shard_paths(bench.dataset())
-        size = sum(map(os.path.getsize, shards)) / 1e6
         config = ["--access_key", store.KEY, "--secret_key", store.SECRET, "--no-ssl", f"--host=127.0.0.1:{store.port}",
                   f"--host-bucket=127.0.0.1:{store.port}/%(bucket)", "--no-check-md5", "-q", "--force"]
         # A new prefix each time: nothing is there yet.
