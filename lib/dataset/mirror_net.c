@@ -72,7 +72,20 @@ spk_status spk_net_send(spk_dest *t, spk_put *put, spk_feed *feed, spk_error *er
     char hex[SPK_SHA256_HEX];
     bool good = true;
     spk_hex(hex, feed->expect.tail_sha256, sizeof feed->expect.tail_sha256);
-    SPK_TRY(spk_put_object(put, name, &body, hex, false, err));
+    spk_error failed;
+    bool there = false;
+    spk_error_clear(&failed);
+    spk_status st = spk_put_object(put, name, &body, hex, false, &failed);
+    if (st == SPK_E_EXISTS || st == SPK_E_NOT_FOUND) { /* somebody else sent it, or we did and the answer was lost */
+        SPK_TRY(spk_net_look(t, put, feed->dataset, feed->number, &there, err));
+        if (there)
+            return SPK_OK;
+    }
+    if (st < 0) {
+        if (err)
+            *err = failed;
+        return st;
+    }
     SPK_TRY(check_there(t, feed->dataset, feed->number, !spk_put_is_s3(put), &good, err));
     return good ? SPK_OK
                 : spk_error_set(err, SPK_E_CHECKSUM, "%s/%s: what arrived there is not what was sent", t->shown, name);
@@ -132,8 +145,9 @@ spk_status spk_net_publish(spk_dest *t, spk_put *put, const spk_dataset *d, cons
     SPK_TRY(spk_put_look(put, name, &head, err));
     if (head.exists && head.size != table->len)
         return differs(t, name, head.size, table->len, err);
-    if (!head.exists)
-        SPK_TRY(send_text(put, name, table->data, table->len, hex, false, err));
+    spk_status st = head.exists ? SPK_OK : send_text(put, name, table->data, table->len, hex, false, err);
+    if (st < 0 && st != SPK_E_EXISTS) /* which may be ours, of which the answer was lost */
+        return st;
     SPK_TRY(same_there(t, name, table->data, table->len, &same, err));
     if (!same)
         return differs(t, name, table->len, table->len, err);

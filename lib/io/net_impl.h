@@ -237,9 +237,10 @@ SPK_CHECK spk_status spk_s3_sign(spk_net *net, const spk_mirror *m, CURL *easy, 
                                  const char *payload_sha256, spk_error *err);
 /* Which credentials are in use: changes when others are found. */
 uint32_t spk_s3_keys_in_use(const spk_net *net);
-/* True if the same request may do better: the credentials were too old and are read anew, or the bucket is in another
- * region, which is known now. */
-bool spk_s3_again(spk_net *net, const spk_transfer *t);
+/* After a refusal (its text, NULL: it had none; the region that it named; which keys had signed). True if the same
+ * request may do better: the credentials were too old and are read anew, or the bucket is in another region, which is
+ * known now. */
+bool spk_s3_again(spk_net *net, size_t mirror, const char *text, const char *region, uint32_t keys);
 void spk_s3_free(spk_s3 *s3);
 
 /* ---- ca.c ---- */

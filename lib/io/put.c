@@ -158,6 +158,7 @@ static spk_status add_headers(spk_put *p, const spk_put_request *r, struct curl_
     spk_hex(hex, digest, sizeof digest);
     spk_net_lock(p->net);
     spk_status st = spk_s3_sign(p->net, m, p->easy, headers, hex, err);
+    p->keys = spk_s3_keys_in_use(p->net);
     spk_net_unlock(p->net);
     if (st < 0)
         spk_error_prefix(err, "%s", m->place.prefix);
@@ -254,6 +255,19 @@ static bool pause(const spk_put *p, int i, uint32_t retry_after)
     return true;
 }
 
+/* A refusal after which the same request may do better, with new keys or in another region. */
+static bool is_mended(spk_put *p, const spk_put_request *r, const spk_put_reply *reply)
+{
+    int status = reply->reply.status;
+    if (status != 301 && status != 400 && status != 401 && status != 403)
+        return false;
+    const char *text = strcmp(r->method, "HEAD") == 0 ? NULL : (const char *)reply->text.data;
+    spk_net_lock(p->net);
+    bool again = spk_s3_again(p->net, 0, text, reply->reply.region, p->keys);
+    spk_net_unlock(p->net);
+    return again;
+}
+
 spk_status spk_put_ask(spk_put *p, const spk_put_request *r, spk_put_reply *out, spk_error *err)
 {
     CURLcode result = CURLE_OK;
@@ -268,7 +282,8 @@ spk_status spk_put_ask(spk_put *p, const spk_put_request *r, spk_put_reply *out,
         if (result == CURLE_ABORTED_BY_CALLBACK)
             return spk_error_set(err, SPK_E_CANCELLED, "cancelled");
         int status = out->reply.status;
-        bool again = status == 408 || status == 429 || (status >= 500 && status != 501 && status != 507);
+        bool again =
+            is_mended(p, r, out) || status == 408 || status == 429 || (status >= 500 && status != 501 && status != 507);
         if (result == CURLE_OK && !again)
             return SPK_OK;
         stalls += result == CURLE_OPERATION_TIMEDOUT;

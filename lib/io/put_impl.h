@@ -11,6 +11,7 @@ struct spk_put {
     int (*cancel)(void *user, uint64_t sent);
     void *user;
     uint64_t sent; /* of the object, in requests before this one */
+    uint32_t keys; /* S3: which credentials signed the last request */
 };
 
 typedef struct spk_put_request {

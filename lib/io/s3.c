@@ -244,11 +244,14 @@ spk_status spk_s3_sign(spk_net *net, const spk_mirror *m, CURL *easy, struct cur
     return SPK_OK;
 }
 
-static bool says_expired(const spk_transfer *t)
+/* text: of the refusal; NULL: it had none, as that of a HEAD. */
+static bool says_expired(const spk_s3 *s, const char *text)
 {
+    if (!text)
+        return s->keys.token != NULL;
     static const char *const codes[] = {"ExpiredToken", "TokenRefreshRequired", "InvalidToken", "InvalidAccessKeyId"};
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
-        if (strstr(t->body, codes[i]))
+        if (strstr(text, codes[i]))
             return true;
     return false;
 }
@@ -275,16 +278,16 @@ static bool move_region(spk_net *net, const char *region)
     return true;
 }
 
-bool spk_s3_again(spk_net *net, const spk_transfer *t)
+bool spk_s3_again(spk_net *net, size_t mirror, const char *text, const char *region, uint32_t keys)
 {
     spk_s3 *s = net->s3;
-    if (!s || net->mirrors[t->mirror].place.kind != SPK_PLACE_S3)
+    if (!s || net->mirrors[mirror].place.kind != SPK_PLACE_S3)
         return false;
-    if (move_region(net, t->reply.region))
+    if (move_region(net, region))
         return true;
-    if (s->unsigned_ || !says_expired(t))
+    if (s->unsigned_ || !says_expired(s, text))
         return false;
-    if (t->keys != s->in_use || s->refresh_at == READ_ANEW)
+    if (keys != s->in_use || s->refresh_at == READ_ANEW)
         return true;
     if (s->tried)
         return false;

@@ -305,7 +305,7 @@ static void count_fault(spk_window *w, const spk_transfer *t, spk_net_fault faul
     w->avoided |= 1u << t->mirror;
     bool refused = fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY;
     bool untrusted = t->result == CURLE_PEER_FAILED_VERIFICATION || t->result == CURLE_SSL_CACERT_BADFILE;
-    if (refused && spk_s3_again(o->net, t)) {
+    if (refused && spk_s3_again(o->net, t->mirror, t->body, t->reply.region, t->keys)) {
         w->avoided &= ~(1u << t->mirror);
     } else if (fault == SPK_FAULT_MISSING || fault == SPK_FAULT_DENIED || fault == SPK_FAULT_REPLY ||
                fault == SPK_FAULT_CHANGED || untrusted) {

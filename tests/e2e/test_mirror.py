@@ -110,6 +110,65 @@ def test_in_parts(case):
         equal((s3.uploads, s3.objects), ({}, {}), "left behind")
 
 
+def test_lost_answers(case):
+    """What was done though the connection broke before the answer came is found to be there."""
+    source, lost = case.dir / "source", set()
+    source.mkdir()
+    for i in range(5):
+        (source / f"{i}.bin").write_bytes(random.Random(i).randbytes(8 << 20))
+    case.pack(source, case.dir / "large")
+
+    def lose(method, path, query):
+        what = (method, path, query.partition("&")[0])
+        if method == "GET" or what in lost:
+            return None
+        lost.add(what)
+        return "lose"
+
+    with running(S3StandIn(secret())) as s3:
+        for place in (dataset(case), case.dir / "large"):
+            s3.fail = lose
+            case.spk("mirror", "-q", place, f"s3://bucket/{place.name}", env=s3_env(s3))
+            s3.fail = None
+            case.spk("verify", "-q", f"s3://bucket/{place.name}", env=s3_env(s3))
+    for method, query in (("PUT", ""), ("PUT", "partNumber=2"), ("POST", "uploadId")):
+        require(any(m == method and q.startswith(query) for m, _, q in lost), "no answer to %s %s was lost", method, query)
+
+
+def test_two_at_once(case):
+    """Both end well, and the dataset is whole."""
+    import concurrent.futures
+    local = dataset(case)
+    with running(S3StandIn(secret())) as s3, concurrent.futures.ThreadPoolExecutor(3) as pool:
+        s3.fail = lambda method, path, query: time.sleep(0.1) if method != "GET" else None
+        for done in [pool.submit(case.spk, "mirror", "-q", local, "s3://bucket/x", env=s3_env(s3)) for _ in range(3)]:
+            done.result()
+        case.spk("verify", "-q", "s3://bucket/x", env=s3_env(s3))
+
+
+def test_keys_that_expire_while_sending(case):
+    local = dataset(case)
+    template = "[default]\naws_access_key_id=%s\naws_secret_access_key=%s\naws_session_token=%s-token\n"
+    file = case.write("credentials", b"")
+    with open(file, "w") as out:
+        out.write(template % ("OLD", "old", "old"))
+    with running(S3StandIn({"OLD": ("old", "old-token"), "NEW": ("new", "new-token")})) as s3:
+        env = s3_env(s3, AWS_SHARED_CREDENTIALS_FILE=str(file), AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
+
+        def expire(method, path, query):
+            if method == "PUT" and not s3.expired:
+                with open(file, "w") as out:
+                    out.write(template % ("NEW", "new", "new"))
+                s3.expired.add("OLD")
+
+        s3.fail = expire
+        case.spk("mirror", "-q", local, "s3://bucket/x", env=env)
+        s3.fail = None
+        case.spk("verify", "-q", "s3://bucket/x", env=env)
+        s3.expired.add("NEW")
+        case.refused("*HTTP 40*", "mirror", "-q", local, "s3://bucket/y", env=env)
+
+
 def test_to_a_web_server(case):
     local = dataset(case)
     with running(Nginx(case, local.parent)) as web:

@@ -35,7 +35,7 @@ class S3StandIn:
         self.objects, self.uploads, self.log = {}, {}, []
         self.lock = threading.RLock()
         self.domain = ".localhost"  # what comes before it in a host name is a bucket
-        self.fail = None  # a function of (method, path, query) that may raise Refused, or return "drop"
+        self.fail = None  # a function of (method, path, query) that may raise Refused, or return "drop", or "lose": done, but never answered
         stand_in = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -114,7 +114,8 @@ class S3StandIn:
         with self.lock:
             self.log.append((request.command, request.path, dict(request.headers)))
         try:
-            if self.fail and self.fail(request.command, url.path, url.query) == "drop":
+            fate = self.fail and self.fail(request.command, url.path, url.query)
+            if fate == "drop":
                 request.close_connection = True
                 return
             self.check(request, url.path, url.query, body)
@@ -125,6 +126,9 @@ class S3StandIn:
             query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
             with self.lock:
                 status, headers, data = self.answer(request, path.lstrip("/"), query, body)
+            if fate == "lose":
+                request.close_connection = True
+                return
         except Refused as why:
             data = (f"<?xml version=\"1.0\"?><Error><Code>{why.code}</Code><Message>"
                     f"{xml.sax.saxutils.escape(why.text)}</Message></Error>").encode()
