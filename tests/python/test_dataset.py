@@ -140,7 +140,7 @@ def test_pack(photos, tmp_path):
     ({"include": "*.jpg"}, TypeError, "must be a list of patterns"), ({"split": ["a"]}, TypeError, "split="),
     ({"split": {"a": 0.5}}, ValueError, "split"), ({"level": 99}, ValueError, "level=99"),
     ({"prefix": "a-b"}, ValueError, "prefix"), ({"progress": 3}, TypeError, "progress=3"),
-    ({"on_bad": "drop"}, ValueError, "on_bad='drop'")])  # fmt: skip
+    ({"on_bad": "drop"}, ValueError, "on_bad='drop'"), ({"jpeg": True}, TypeError, "jpeg=True")])  # fmt: skip
 def test_pack_arguments(photos, tmp_path, options, kind, text):
     with pytest.raises(kind, match=text):
         shardpack.pack(photos, tmp_path / "x", **options)
@@ -159,6 +159,25 @@ def test_pack_errors(photos, tmp_path):
     with pytest.raises(ZeroDivisionError, match="enough"):
         shardpack.pack(photos, tmp_path / "y", progress=stop)
     assert shardpack.pack(photos, tmp_path / "y").samples == 160  # goes on
+
+
+def test_repack(photos, tmp_path):
+    steps = []
+    fast = shardpack.pack(photos, tmp_path / "fast", jpeg="fast")
+    assert 0 < fast.jpeg_fast <= fast.samples and fast.jpeg_fast + fast.jpeg_no_gain == fast.samples
+    keep = shardpack.repack(tmp_path / "fast", tmp_path / "keep", jpeg="keep", jobs=2, progress=steps.append)
+    assert keep.samples == 160 and keep.jpeg_fast == 0 and steps and steps[-1]["samples_total"] == 160
+    assert keep.fingerprint == shardpack.pack(photos, tmp_path / "packed").fingerprint
+    assert shardpack.repack(str(tmp_path / "keep"), tmp_path / "again", jpeg="fast").fingerprint == fast.fingerprint
+    assert shardpack.repack(tmp_path / "keep", tmp_path / "again", jpeg="fast").up_to_date
+    for a, b in zip(shardpack.Dataset(tmp_path / "fast"), shardpack.Dataset(tmp_path / "packed")):
+        assert a.key == b.key and a.fields["jpg"] == b.fields["jpg"]
+    for options, kind, text in (({"jpeg": "slow"}, ValueError, "jpeg='slow': must be one of 'keep', 'fast'"),
+                                ({"jpeg": "keep", "jobs": 0}, ValueError, "jobs=0"), ({}, TypeError, "jpeg")):
+        with pytest.raises(kind, match=text):
+            shardpack.repack(tmp_path / "keep", tmp_path / "x", **options)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        shardpack.repack(tmp_path / "nowhere", tmp_path / "x", jpeg="keep")
 
 
 def test_verify(data, tmp_path):

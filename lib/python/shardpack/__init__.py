@@ -3,7 +3,7 @@
 - `Loader` takes the place of torch.utils.data.DataLoader: batches decoded and augmented by worker processes in C
 - `ShardDataset` feeds DataLoader, for transforms written in Python
 - `Dataset` is random access: ``ds[17]``, ``ds["cat/001"]``
-- `pack` and `verify` make and check datasets; ``python -m shardpack`` is the command
+- `pack`, `repack` and `verify` make and check datasets; ``python -m shardpack`` is the command
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from ._errors import (
 )
 from .dataset import Dataset
 from .loader import Loader
-from .packing import PackResult, VerifyResult, pack, verify
+from .packing import PackResult, VerifyResult, pack, repack, verify
 from .samples import Sample, decode_array
 from .transforms import CenterCrop, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Resize
 
@@ -47,7 +47,7 @@ __all__ = [
     "DatasetNotFoundError", "DeviceError", "Error", "FormatError", "Image", "LimitError", "Loader", "NetworkError",
     "OutOfMemoryError", "PackResult", "RandomHorizontalFlip", "RandomResizedCrop", "RandomVerticalFlip", "Raw",
     "Resize", "Sample", "ShardDataset", "ShardpackWarning", "StateError", "StorageError", "TargetExistsError",
-    "UnsupportedError", "VerifyResult", "WorkerError", "decode_array", "pack", "verify",
+    "UnsupportedError", "VerifyResult", "WorkerError", "decode_array", "pack", "repack", "verify",
 ]  # fmt: skip
 
 

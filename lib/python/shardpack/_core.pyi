@@ -58,8 +58,16 @@ def pack(
     on_progress: Optional[Callable[[dict[str, Any]], Any]],
     on_note: Optional[Callable[[str], Any]],
 ) -> dict[str, Any]: ...
+def repack(
+    urls: list[bytes],
+    place: dict[str, Any],
+    dst: bytes,
+    options: dict[str, int],
+    on_progress: Optional[Callable[[dict[str, Any]], Any]],
+    on_note: Optional[Callable[[str], Any]],
+) -> dict[str, Any]: ...
 def verify(
-    path: bytes, jobs: int, on_progress: Optional[Callable[[tuple[int, int]], Any]]
+    urls: list[bytes], place: dict[str, Any], jobs: int, on_progress: Optional[Callable[[tuple[int, int]], Any]]
 ) -> tuple[dict[str, int], list[tuple[str, str, int, int]]]: ...
 def image_size(data: bytes) -> tuple[int, int]: ...
 def decode_image(data: bytes, pixels: Any, channels: int) -> None: ...

@@ -26,6 +26,10 @@ class PackResult:
         shards_resumed: taken over from an interrupted run
         up_to_date: the target held exactly this already
         fingerprint: of the dataset (the first split)
+        jpeg_fast: JPEG images stored as coefficients, of which the file comes back byte for byte
+        jpeg_pixels: the same, but only the pixels come back (``allow_unrestorable``)
+        jpeg_other, jpeg_damaged, jpeg_unequal, jpeg_no_gain: with ``jpeg="fast"`` stored as they are nevertheless: of a
+            make that has no such form; libjpeg warns; would not come back exactly; not smaller
     """
 
     samples: int
@@ -41,6 +45,12 @@ class PackResult:
     shards_resumed: int
     up_to_date: bool
     fingerprint: str
+    jpeg_fast: int = 0
+    jpeg_pixels: int = 0
+    jpeg_other: int = 0
+    jpeg_damaged: int = 0
+    jpeg_unequal: int = 0
+    jpeg_no_gain: int = 0
 
 
 class _Line:
@@ -118,6 +128,8 @@ def pack(
     stem: str = "last",
     follow_symlinks: bool = False,
     max_pixels: Optional[int] = None,
+    jpeg: str = "keep",
+    allow_unrestorable: bool = False,
     force: bool = False,
     dry_run: bool = False,
     progress: Progress = None,
@@ -148,6 +160,9 @@ def pack(
         stem: what files of one sample share: the name up to the ``"last"`` or the ``"first"`` dot
         follow_symlinks: also links to files and folders
         max_pixels: refuse larger images; None: 178,956,970
+        jpeg: how JPEG files are stored: ``"keep"`` as they are, or ``"fast"``: as coefficients, smaller and faster to
+            decode, to the same pixels; the files come back byte for byte. Tools other than shardpack cannot read these
+        allow_unrestorable: with ``"fast"``, also those that come back with the same pixels only; the file is lost
         force: discard an interrupted run that does not match; pack anew beside a finished dataset
         dry_run: only look at the source and plan
         progress: True: a line on standard error; a callable gets a dict (phase, files, samples, samples_total, bytes,
@@ -164,6 +179,56 @@ def pack(
             **_core.pack(os.fsencode(_args.path("src", src)), os.fsencode(_args.path("dst", dst)), options,
                          _texts("include", include), _texts("exclude", exclude), _splits(split),
                          _callback(progress, line.pack), on_note or _warn)
+        )
+    finally:
+        line.end()
+
+
+def repack(
+    path_or_urls: Paths,
+    dst: StrPath,
+    *,
+    jpeg: str,
+    allow_unrestorable: bool = False,
+    jobs: Optional[int] = None,
+    force: bool = False,
+    dry_run: bool = False,
+    progress: Progress = None,
+    on_note: Optional[Callable[[str], Any]] = None,
+    cache_dir: Optional[StrPath] = None,
+    cache_limit: Union[int, str, None] = None,
+    deadline: Optional[float] = None,
+    plain_credentials: bool = False,
+) -> PackResult:
+    """Makes of a dataset another one in the folder ``dst``, with its JPEG images stored in the other form.
+
+    Samples, their order, shards, names, labels and settings stay: the shards are those that `pack` of the same files
+    with that ``jpeg`` makes, byte for byte.
+
+    Args:
+        path_or_urls: folder or manifest of a dataset; or URLs, as for `Loader`
+        dst: folder of the new dataset, made if missing; not inside of the old one
+        jpeg: ``"keep"`` or ``"fast"``, as for `pack`
+        allow_unrestorable: as for `pack`; with ``"keep"``: in place of files that are lost, store others with the same
+            pixels, which is an error without it
+        jobs, force, dry_run, progress, on_note: as for `pack`
+        cache_dir, cache_limit, deadline, plain_credentials: of datasets by URL, as for `Loader`
+
+    Raises what `pack` raises, and shardpack.UnsupportedError: files that are lost.
+    """
+    line = _Line()
+    options = {
+        "jpeg": _args.choice("jpeg", jpeg, "keep", "fast"),
+        "allow_unrestorable": int(_args.flag("allow_unrestorable", allow_unrestorable)),
+        "jobs": 0 if jobs is None else _args.integer("jobs", jobs, 1, 1024),
+        "force": int(_args.flag("force", force)),
+        "dry_run": int(_args.flag("dry_run", dry_run)),
+    }
+    place = Place(path_or_urls, cache_dir, cache_limit, deadline, plain_credentials)
+    try:
+        return PackResult(
+            **_core.repack(place.encoded, place.options, os.fsencode(_args.path("dst", dst)), options,
+                           _callback(progress, line.pack), on_note or _warn)
         )
     finally:
         line.end()
@@ -188,8 +253,9 @@ def _pack_options(given: Mapping[str, Any]) -> dict[str, Any]:
         "labels": _args.choice("labels", given["labels"], "auto", "folders", "none"),
         "stem": _args.choice("stem", given["stem"], "last", "first"),
         "frame_samples": _args.integer("frame_samples", given["frame_samples"], 1),
+        "jpeg": _args.choice("jpeg", given["jpeg"], "keep", "fast"),
     }
-    for name in ("follow_symlinks", "force", "dry_run"):
+    for name in ("follow_symlinks", "allow_unrestorable", "force", "dry_run"):
         options[name] = int(_args.flag(name, given[name]))
     for name in ("shard_samples", "limit", "max_pixels"):
         if given[name] is not None:

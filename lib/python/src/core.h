@@ -105,6 +105,7 @@ PyObject *core_stats(const spk_loader *loader);
 
 /* pack.c */
 PyObject *core_pack(PyObject *module, PyObject *args);
+PyObject *core_repack(PyObject *module, PyObject *args);
 PyObject *core_verify(PyObject *module, PyObject *args);
 
 /* image.c */

@@ -8,6 +8,7 @@ core_state *core_state_of(PyTypeObject *type)
 
 static PyMethodDef methods[] = {
     {"pack", core_pack, METH_VARARGS, "pack(src, dst, options, on_progress, on_note) -> dict"},
+    {"repack", core_repack, METH_VARARGS, "repack(urls, place, dst, options, on_progress, on_note) -> dict"},
     {"verify", core_verify, METH_VARARGS, "verify(path, jobs, on_progress) -> (dict, list of problems)"},
     {"image_size", core_image_size, METH_VARARGS, "image_size(data) -> (width, height)"},
     {"decode_image", core_decode_image, METH_VARARGS, "decode_image(data, pixels, channels)"},

@@ -1,4 +1,4 @@
-/* pack and verify. Callbacks come in the calling thread, which holds no GIL meanwhile. */
+/* pack, repack and verify. Callbacks come in the calling thread, which holds no GIL meanwhile. */
 #include "core.h"
 
 #include <stddef.h>
@@ -52,13 +52,38 @@ static void on_pack_note(void *user, const char *text)
     }
 
 static const core_option pack_options[] = {
-    ROW(CORE_U64, shard_size),    ROW(CORE_U64, shard_samples), ROW(CORE_U64, frame_size),
-    ROW(CORE_U64, frame_samples), ROW(CORE_INT, single_frame),  ROW(CORE_INT, has_level),
-    ROW(CORE_INT, level),         ROW(CORE_INT, jobs),          ROW(CORE_INT, no_shuffle),
-    ROW(CORE_U64, seed),          ROW(CORE_TEXT, prefix),       ROW(CORE_TEXT, list),
-    ROW(CORE_U64, limit),         ROW(CORE_INT, check),         ROW(CORE_INT, on_bad),
-    ROW(CORE_INT, labels),        ROW(CORE_INT, stem),          ROW(CORE_INT, follow_symlinks),
-    ROW(CORE_INT, force),         ROW(CORE_INT, dry_run),       ROW(CORE_U64, max_pixels),
+    ROW(CORE_U64, shard_size),
+    ROW(CORE_U64, shard_samples),
+    ROW(CORE_U64, frame_size),
+    ROW(CORE_U64, frame_samples),
+    ROW(CORE_INT, single_frame),
+    ROW(CORE_INT, has_level),
+    ROW(CORE_INT, level),
+    ROW(CORE_INT, jobs),
+    ROW(CORE_INT, no_shuffle),
+    ROW(CORE_U64, seed),
+    ROW(CORE_TEXT, prefix),
+    ROW(CORE_TEXT, list),
+    ROW(CORE_U64, limit),
+    ROW(CORE_INT, check),
+    ROW(CORE_INT, on_bad),
+    ROW(CORE_INT, labels),
+    ROW(CORE_INT, stem),
+    ROW(CORE_INT, follow_symlinks),
+    ROW(CORE_INT, force),
+    ROW(CORE_INT, dry_run),
+    ROW(CORE_U64, max_pixels),
+    ROW(CORE_INT, jpeg),
+    ROW(CORE_INT, allow_unrestorable),
+    {NULL, CORE_INT, 0},
+};
+
+static const core_option repack_options[] = {
+    {"jpeg", CORE_INT, offsetof(spk_repack_options, jpeg)},
+    {"allow_unrestorable", CORE_INT, offsetof(spk_repack_options, allow_unrestorable)},
+    {"jobs", CORE_INT, offsetof(spk_repack_options, jobs)},
+    {"force", CORE_INT, offsetof(spk_repack_options, force)},
+    {"dry_run", CORE_INT, offsetof(spk_repack_options, dry_run)},
     {NULL, CORE_INT, 0},
 };
 
@@ -87,11 +112,13 @@ static int take_splits(PyObject *list, spk_split **out, size_t *n)
 
 static PyObject *pack_result(const spk_pack_result *r)
 {
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:O,s:s}", "samples", r->samples, "files",
-                         r->files, "classes", r->classes, "shards", r->shards, "bytes_in", r->bytes_in, "bytes_out",
-                         r->bytes_out, "bad", r->bad, "bad_skipped_samples", r->bad_skipped_samples, "junk", r->junk,
-                         "excluded", r->excluded, "shards_resumed", r->shards_resumed, "up_to_date",
-                         r->up_to_date ? Py_True : Py_False, "fingerprint", r->fingerprint);
+    return Py_BuildValue(
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:O,s:s,s:K,s:K,s:K,s:K,s:K,s:K}", "samples", r->samples, "files",
+        r->files, "classes", r->classes, "shards", r->shards, "bytes_in", r->bytes_in, "bytes_out", r->bytes_out, "bad",
+        r->bad, "bad_skipped_samples", r->bad_skipped_samples, "junk", r->junk, "excluded", r->excluded,
+        "shards_resumed", r->shards_resumed, "up_to_date", r->up_to_date ? Py_True : Py_False, "fingerprint",
+        r->fingerprint, "jpeg_fast", r->jpeg_fast, "jpeg_pixels", r->jpeg_pixels, "jpeg_other", r->jpeg_other,
+        "jpeg_damaged", r->jpeg_damaged, "jpeg_unequal", r->jpeg_unequal, "jpeg_no_gain", r->jpeg_no_gain);
 }
 
 static PyObject *run_pack(const char *src, const char *dst, spk_pack_options *o, job *j)
@@ -136,6 +163,42 @@ PyObject *core_pack(PyObject *module, PyObject *args)
     return out;
 }
 
+/* While the dataset is opened, in the calling thread. */
+static int on_opening(void *user)
+{
+    job *j = user;
+    return core_interrupted(&j->thread);
+}
+
+PyObject *core_repack(PyObject *module, PyObject *args)
+{
+    const char *dst = NULL;
+    PyObject *urls = NULL, *where = NULL, *dict = NULL;
+    core_place place;
+    spk_repack_options o = {.size = sizeof o, .on_progress = on_pack_progress, .on_note = on_pack_note};
+    spk_pack_result result;
+    job j = {.failed = false};
+    spk_error err;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O!O!yO!OO:repack", &PyList_Type, &urls, &PyDict_Type, &where, &dst, &PyDict_Type,
+                          &dict, &j.on_progress, &j.on_note) ||
+        core_options_set(&o, repack_options, dict) < 0 || core_place_set(&place, urls, where) < 0)
+        return NULL;
+    spk_error_clear(&err);
+    memset(&result, 0, sizeof result);
+    o.user = &j;
+    o.dataset = &place.options;
+    place.options.on_wait = on_opening;
+    place.options.user = &j;
+    j.thread = PyEval_SaveThread();
+    spk_status status = spk_repack(place.urls[0], dst, &o, &result, &err);
+    PyEval_RestoreThread(j.thread);
+    PyMem_Free(place.urls);
+    if (PyErr_Occurred())
+        return NULL;
+    return status < 0 ? core_raise(&err) : pack_result(&result);
+}
+
 static int on_verify_progress(void *user, uint64_t done, uint64_t total)
 {
     job *j = user;
@@ -143,13 +206,6 @@ static int on_verify_progress(void *user, uint64_t done, uint64_t total)
         return 1;
     PyEval_RestoreThread(j->thread);
     return tell(j, j->on_progress, Py_BuildValue("(KK)", (unsigned long long)done, (unsigned long long)total));
-}
-
-/* While the dataset is opened, in the calling thread. */
-static int on_verify_wait(void *user)
-{
-    job *j = user;
-    return core_interrupted(&j->thread);
 }
 
 static void on_problem(void *user, const spk_error *problem)
@@ -187,7 +243,7 @@ PyObject *core_verify(PyObject *module, PyObject *args)
     spk_error_clear(&err);
     o.user = &j;
     o.dataset = &place.options;
-    place.options.on_wait = on_verify_wait;
+    place.options.on_wait = on_opening;
     place.options.user = &j;
     j.thread = PyEval_SaveThread();
     spk_status status = spk_verify(place.urls[0], &o, &r, &err);
