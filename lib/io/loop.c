@@ -1,5 +1,5 @@
 /* The lock, libcurl's multi handle and waiting. One thread at a time drives all transfers; it gives the lock away only
- * while it sleeps in curl_multi_poll, and whoever wants something wakes it first. */
+ * while it sleeps in curl_multi_poll, whoever wants something wakes it first, and then has its turn. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <time.h>
@@ -69,6 +69,7 @@ static void after_fork(spk_net *net)
     init_sync(net);
     net->pid = getpid();
     net->polling = false;
+    net->wanting = 0;
     net->idle_n = 0;
     net->multi = make_multi();
     net->transfers = NULL;
@@ -78,15 +79,34 @@ static void after_fork(spk_net *net)
         w->main_on = w->hedge_on = false;
 }
 
+void spk_net_turn(spk_net *net)
+{
+    if (!net->polling)
+        return;
+    net->wanting++;
+    while (net->polling) {
+        curl_multi_wakeup(net->multi);
+        pthread_cond_wait(&net->changed, &net->lock);
+    }
+    net->wanting--;
+    net->served++;
+    pthread_cond_broadcast(&net->changed);
+}
+
 void spk_net_lock(spk_net *net)
 {
     if (net->pid != getpid())
         after_fork(net);
     pthread_mutex_lock(&net->lock);
-    while (net->polling) {
-        curl_multi_wakeup(net->multi);
+    spk_net_turn(net);
+}
+
+/* A thread that drives comes back here at once, and would have the lock again before one that it has just woken. */
+static void give_way(spk_net *net)
+{
+    unsigned served = net->served;
+    while (net->wanting > 0 && net->served == served && !net->polling)
         pthread_cond_wait(&net->changed, &net->lock);
-    }
 }
 
 void spk_net_unlock(spk_net *net)
@@ -188,6 +208,7 @@ bool spk_net_wait(spk_net *net, int fd, int ms)
 {
     if (net->on_wait && ms > ASK_MS)
         ms = ASK_MS;
+    give_way(net);
     if (net->polling) {
         sleep_as_other(net, ms);
         return goes_on(net);

@@ -45,7 +45,8 @@ typedef struct spk_mirror {
 struct spk_net {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool polling; /* a thread is in curl_multi_poll, without the lock */
+    bool polling;             /* a thread is in curl_multi_poll, without the lock */
+    unsigned wanting, served; /* threads that wait for it to end, and how many had their turn */
     pid_t pid;
     CURLM *multi;
     CURL *idle[SPK_NET_IDLE_MAX];
@@ -77,6 +78,8 @@ struct spk_net {
 
 /* ---- loop.c ---- */
 void spk_net_lock(spk_net *net);
+/* With the lock: waits until no thread is in curl_multi_poll. */
+void spk_net_turn(spk_net *net);
 void spk_net_unlock(spk_net *net);
 /* Waits up to ms for something to happen and lets all windows take a step. fd: as in spk_net_drive. False: on_wait
  * wants no more. */

@@ -43,10 +43,7 @@ static void enter(remote *r)
     spk_net_lock(net);
     while (r->busy) {
         pthread_cond_wait(&net->changed, &net->lock);
-        while (net->polling) {
-            curl_multi_wakeup(net->multi);
-            pthread_cond_wait(&net->changed, &net->lock);
-        }
+        spk_net_turn(net);
     }
     r->busy = true;
 }

@@ -141,7 +141,7 @@ static uint64_t asked(void)
 
 static void read_all(spk_source *s, uint64_t from, uint64_t to)
 {
-    static uint8_t piece[300000];
+    static _Thread_local uint8_t piece[300000];
     for (uint64_t n = 0; from < to; from += n) {
         n = to - from < sizeof piece ? to - from : sizeof piece;
         ck_ok(spk_source_pread(s, piece, (size_t)n, from, &err), err);
@@ -225,6 +225,40 @@ START_TEST(those_that_wait_keep_their_order)
 }
 END_TEST
 
+static void *read_first(void *s)
+{
+    read_all(s, 0, MB);
+    return NULL;
+}
+
+/* A thread that waits for bytes drives the transfers, but gives way to others: what they ask for is not held up until
+ * its bytes come. */
+START_TEST(one_that_waits_gives_way)
+{
+    spk_net *net = NULL;
+    spk_source *s = open_object(&net), *other = NULL;
+    const spk_net_object object = {.size = SIZE};
+    pthread_t reader;
+    ck_ok(spk_net_open(net, "other", &object, &other, &err), err);
+    spk_source_ahead(other, 40 * MB, 41 * MB, 41 * MB, 1);
+    drive_all(net);
+    held = true;
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_first, s), 0);
+    wait_for_requests(NULL, 2);
+    for (int i = 0; i < 100; i++)
+        spk_net_drive(net, -1, 1);
+    read_last(other);
+    pthread_mutex_lock(&lock);
+    held = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(reader, NULL);
+    spk_source_close(other);
+    spk_source_close(s);
+    spk_net_free(net);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("io/stream");
@@ -233,6 +267,7 @@ static Suite *suite(void)
     tcase_set_timeout(t, 120);
     tcase_add_test(t, no_more_is_asked_for_than_is_wanted);
     tcase_add_test(t, those_that_wait_keep_their_order);
+    tcase_add_test(t, one_that_waits_gives_way);
     suite_add_tcase(s, t);
     return s;
 }
