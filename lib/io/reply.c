@@ -2,6 +2,7 @@
  * not said. */
 #include "io/reply.h"
 
+#include <curl/curl.h>
 #include <string.h>
 #include <strings.h>
 
@@ -61,6 +62,31 @@ static void keep(char *out, size_t cap, const char *p, const char *end)
     out[n] = '\0';
 }
 
+static int64_t date_of(const char *p, const char *end)
+{
+    char text[64] = "";
+    keep(text, sizeof text, p, end);
+    int64_t t = text[0] ? (int64_t)curl_getdate(text, NULL) : -1;
+    return t > 0 ? t : 0;
+}
+
+static void retry_after(spk_reply *r, const char *p, const char *end)
+{
+    uint64_t v = 0;
+    if (number(&p, end, &v) && p == end)
+        r->retry_after = v < RETRY_AFTER_MAX ? (uint32_t)v : RETRY_AFTER_MAX;
+    else
+        r->retry_date = date_of(p, end);
+}
+
+/* The two come in any order. */
+static void until_retry_date(spk_reply *r)
+{
+    int64_t left = r->retry_date - r->date;
+    if (r->date > 0 && left > 0)
+        r->retry_after = left < (int64_t)RETRY_AFTER_MAX ? (uint32_t)left : RETRY_AFTER_MAX;
+}
+
 static void status_line(spk_reply *r, const char *line, const char *end)
 {
     const char *p = memchr(line, ' ', (size_t)(end - line));
@@ -99,9 +125,12 @@ void spk_reply_line(spk_reply *r, const char *line, size_t n)
     } else if (is_name(line, name, "content-length")) {
         if (number(&p, end, &v) && p == end)
             r->length = v;
-    } else if (is_name(line, name, "retry-after")) { /* the form with a date is left to the usual backoff */
-        if (number(&p, end, &v) && p == end)
-            r->retry_after = v < RETRY_AFTER_MAX ? (uint32_t)v : RETRY_AFTER_MAX;
+    } else if (is_name(line, name, "retry-after")) {
+        retry_after(r, p, end);
+        until_retry_date(r);
+    } else if (is_name(line, name, "date")) {
+        r->date = date_of(p, end);
+        until_retry_date(r);
     } else if (is_name(line, name, "etag")) {
         keep(r->etag, sizeof r->etag, p, end);
     } else if (is_name(line, name, "x-amz-bucket-region")) {

@@ -14,6 +14,7 @@ typedef struct spk_reply {
     uint64_t from, to, total; /* to is behind the last; total may be UNKNOWN */
     uint64_t length;          /* Content-Length, or UNKNOWN */
     uint32_t retry_after;     /* seconds; 0: not said */
+    int64_t date, retry_date; /* seconds since 1970; 0: not said. The server's clock tells how long it is until then */
     bool is_html;
     bool is_coded;   /* Content-Encoding: compressed, though nobody asked for that */
     char etag[96];   /* "": none; one that is too long counts as none */

@@ -39,6 +39,27 @@ START_TEST(headers_are_read)
 }
 END_TEST
 
+START_TEST(a_date_to_retry_after_is_by_the_servers_clock)
+{
+    static const char *const date = "Date: Mon, 30 Nov 2026 12:00:00 GMT\r\n",
+                             *const retry = "Retry-After: Mon, 30 Nov 2026 12:01:30 GMT\r\n",
+                             *const past = "Retry-After: Mon, 30 Nov 2026 11:59:59 GMT\r\n",
+                             *const years = "Retry-After: Sat, 30 Nov 2036 12:00:00 GMT\r\n",
+                             *const status = "HTTP/1.1 503 Busy\r\n";
+    spk_reply r;
+    lines(&r, (const char *const[]){status, date, retry, NULL});
+    ck_assert_uint_eq(r.retry_after, 90);
+    lines(&r, (const char *const[]){status, retry, date, NULL});
+    ck_assert_uint_eq(r.retry_after, 90);
+    lines(&r, (const char *const[]){status, date, past, NULL});
+    ck_assert_uint_eq(r.retry_after, 0);
+    lines(&r, (const char *const[]){status, retry, NULL});
+    ck_assert_uint_eq(r.retry_after, 0);
+    lines(&r, (const char *const[]){status, date, years, NULL});
+    ck_assert_uint_eq(r.retry_after, 86400);
+}
+END_TEST
+
 START_TEST(headers_that_make_no_sense_say_nothing)
 {
     static const char *const bad[] = {"Content-Range: bytes 19-10/100",
@@ -162,6 +183,7 @@ static Suite *suite(void)
     Suite *s = suite_create("io/http");
     TCase *t = tcase_create("http");
     tcase_add_test(t, headers_are_read);
+    tcase_add_test(t, a_date_to_retry_after_is_by_the_servers_clock);
     tcase_add_test(t, headers_that_make_no_sense_say_nothing);
     tcase_add_test(t, places_are_taken_apart);
     tcase_add_test(t, bad_places_are_refused_without_secrets);
