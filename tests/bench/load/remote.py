@@ -88,16 +88,19 @@ def raw_against_curl(bench, web, url, what="raw from nginx", most=3_000_000_000,
     return [line]
 
 
-def far_against_local(bench, url):
-    """Decoded batches, and how long the first one takes beyond a local one's time."""
-    far, local = bench.machine.interleave([
+def far_against_local(bench, url, near_url):
+    """Decoded batches, and how long the first one takes beyond a local one's time. The server and the relay take the
+    same processors; near_url, through a relay that does not wait, tells what the latency alone costs."""
+    far, near, local = bench.machine.interleave([
         Contender(f"{LATENCY} ms away", loader(bench, url, "epochs=2"), None, key("rate_all")),
+        Contender("near", loader(bench, near_url, "epochs=2"), None, key("rate_all")),
         Contender("local", loader(bench, bench.dataset(), "epochs=2"), None, key("rate_all")),
     ], bench.rounds, "images/s")
     first = [derived(side, "first batch", lambda a: a["first_batch"]) for side in (far, local)]
     trips = sorted((a - b) / (LATENCY / 1e3) for a, b in zip(first[0].values, first[1].values))
     return [
         ratio_line("remote", f"decoded over HTTP, {LATENCY} ms / local", far, local, "images/s", at_least=0.95),
+        ratio_line("remote", f"decoded over HTTP, {LATENCY} ms / no latency", far, near, "images/s", at_least=0.95),
         Line("remote", "first batch over HTTP less a local one, in round trips", trips[len(trips) // 2], "", True, 6.0,
              f"{number_text(first[0].median)} against {number_text(first[1].median)} s; {number_text(trips[0])} to "
              f"{number_text(trips[-1])}", foreign_cores(*first)),
@@ -188,18 +191,19 @@ def measure_remote(bench):
         web = Web(case, bench.folder)
     except harness.Skip as reason:
         raise BenchError(f"{reason} (Debian and Ubuntu: apt install nginx-light)") from None
-    relay, link = Relay(bench, web.port, LATENCY), Relay(bench, web.port, LINK_LATENCY, LINK)
+    relay, near = Relay(bench, web.port, LATENCY), Relay(bench, web.port, 0)
+    link = Relay(bench, web.port, LINK_LATENCY, LINK)
     os.environ["SHARDPACK_CACHE_DIR"] = ""
     path = f"/{os.path.basename(bench.dataset())}"
     lines, failed = [], []
     parts = (functools.partial(raw_against_curl, bench, web, web.url + path),
              functools.partial(raw_against_curl, bench, web, link.url + path,
                                f"raw over {LINK / 1000} Gbit/s, {LINK_LATENCY} ms", 4_000_000_000, 0.95),
-             functools.partial(far_against_local, bench, relay.url + path),
+             functools.partial(far_against_local, bench, relay.url + path, near.url + path),
              functools.partial(against_webdataset, bench, web, web.url + path),
              functools.partial(cache_against_local, bench, web.url + path),
              functools.partial(upload_against_s3cmd, bench, case))
-    with servers.running(web, relay, link):
+    with servers.running(web, relay, near, link):
         for part in parts:
             try:
                 lines += part()
