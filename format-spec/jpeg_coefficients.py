@@ -10,9 +10,8 @@ import sys
 
 import zstandard
 
-ZIGZAG = [0, 1, 8, 16, 9, 2, 3, 10, 17, 24, 32, 25, 18, 11, 4, 5, 12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6, 7, 14,
-          21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53,
-          60, 61, 54, 47, 55, 62, 63]  # fmt: skip
+from jpeg_scans import ZIGZAG, Bad, Bits, Counts, Scan, best_table, code_scan, require, tables_of
+
 # ITU-T T.81, annex K: quantisation in zigzag order, Huffman tables as in DHT.
 LUMA = bytes.fromhex(
     "100b0c0e0c0a100e0d0e1211101318281a181616183123251d283a333d3c3933383740485c4e404457453738506d51575f626768673e4d71"
@@ -31,15 +30,6 @@ AC_CHROMA = bytes.fromhex(
     "88898a92939495969798999aa2a3a4a5a6a7a8a9aab2b3b4b5b6b7b8b9bac2c3c4c5c6c7c8c9cad2d3d4d5d6d7d8d9dae2e3e4e5e6e7e8e9"
     "eaf2f3f4f5f6f7f8f9fa")  # fmt: skip
 LISTS = [(b, c) for b, least in enumerate((1, 1, 2, 3)) for c in range(least, 5)]  # band, class
-
-
-class Bad(Exception):
-    pass
-
-
-def require(ok, text, *args):
-    if not ok:
-        raise Bad(text % args)
 
 
 class Cursor:
@@ -62,11 +52,13 @@ class Cursor:
         raise Bad("varint too long")
 
 
-def standard_segment(code):
+def standard_segment(code, version):
     """Section 3: what a byte between two runs stands for."""
     if code < 4:
         name, table = ((0x00, DC_LUMA), (0x10, AC_LUMA), (0x01, DC_CHROMA), (0x11, AC_CHROMA))[code]
         return b"\xff\xc4" + struct.pack(">HB", 3 + len(table), name) + table
+    if version > 1 and 204 <= code < 212:
+        return b"\xff\xc4\x00\x13" + bytes([(code - 204) // 4 << 4 | code % 4]) + bytes(16)
     require(code < 204, "there is no table %d", code)
     quality, chroma = divmod(code - 4, 2)
     quality += 1
@@ -75,40 +67,46 @@ def standard_segment(code):
     return b"\xff\xdb\x00\x43" + bytes([chroma]) + table
 
 
-def long_header(data):
+def long_header(data, version):
     c, out = Cursor(data), b""
     while True:
         out += c.take(c.varint())
         if c.at == len(data):
             return out
-        out += standard_segment(c.take(1)[0])
+        out += standard_segment(c.take(1)[0], version)
 
 
 class Header:
-    """What the header says of the scan."""
+    """What the header says. pieces: its bytes up to the end of each SOS, the tables in them, the scan that follows."""
 
-    def __init__(self, data):
+    def __init__(self, data, version):
         require(data[:2] == b"\xff\xd8", "no SOI")
-        self.interval, self.tables, self.parts, at = 0, {}, None, 2
-        while True:
+        self.interval, self.tables, self.parts, self.pieces = 0, {}, None, []
+        self.progressive, begin, at, fresh = False, 0, 2, {}
+        while at < len(data):
             require(len(data) - at >= 4 and data[at] == 0xFF, "header: no segment at byte %d", at)
             marker, size = data[at + 1], struct.unpack(">H", data[at + 2 : at + 4])[0]
             require(2 <= size <= len(data) - at - 2, "header: segment of %d bytes", size)
             body = data[at + 4 : at + 2 + size]
             at += 2 + size
-            if marker in (0xC0, 0xC1):
+            if marker in (0xC0, 0xC1, 0xC2):
+                self.progressive = marker == 0xC2
                 self.frame(body)
             elif marker == 0xC4:
-                self.huffman(body)
+                fresh.update(tables_of(body))
+                self.tables.update(fresh)
             elif marker == 0xDD:
                 require(len(body) == 2, "DRI of %d bytes", len(body))
                 self.interval = struct.unpack(">H", body)[0]
             elif marker == 0xDA:
-                self.scan(body)
-                require(at == len(data), "header: bytes behind SOS")
-                return
+                self.pieces.append((data[begin:at], fresh, Scan(body, self)))
+                begin, fresh = at, {}
+            elif marker == 0xDB:
+                require(not self.pieces, "header: DQT behind a scan")
             else:
-                require(marker in (0xDB, 0xFE) or 0xE0 <= marker <= 0xEF, "header: marker %02X", marker)
+                require(marker == 0xFE or 0xE0 <= marker <= 0xEF, "header: marker %02X", marker)
+        require(self.pieces and begin == at, "header: bytes behind SOS")
+        self.check_scans([scan for _, _, scan in self.pieces], version)
 
     def frame(self, body):
         require(self.parts is None and len(body) > 5 and body[0] == 8 and body[5] in (1, 3), "SOF")
@@ -121,24 +119,26 @@ class Header:
         if len(self.parts) == 1:
             self.parts[0].update(h=1, v=1)
         require(width and height, "no pixels")
-        self.wide = -(-width // (8 * self.parts[0]["h"]))
-        self.high = -(-height // (8 * self.parts[0]["v"]))
+        most_h, most_v = self.parts[0]["h"], self.parts[0]["v"]
+        self.wide, self.high = -(-width // (8 * most_h)), -(-height // (8 * most_v))
+        for p in self.parts:
+            p["wide"], p["high"] = -(-width * p["h"] // (8 * most_h)), -(-height * p["v"] // (8 * most_v))
 
-    def huffman(self, body):
-        while body:
-            require(len(body) >= 17 and body[0] >> 4 < 2 and body[0] & 15 < 4, "DHT")
-            n = sum(body[1:17])
-            require(n <= 256 and n <= len(body) - 17, "DHT of %d codes", n)
-            self.tables[body[0]] = body[1:17], body[17 : 17 + n]
-            body = body[17 + n :]
-
-    def scan(self, body):
-        require(self.parts and len(body) == 4 + 2 * len(self.parts) and body[0] == len(self.parts), "SOS")
-        require(body[-3:] == b"\0\x3f\0", "SOS: not a baseline scan")
-        for i, p in enumerate(self.parts):
-            name, tables = body[1 + 2 * i], body[2 + 2 * i]
-            p["dc"], p["ac"] = self.tables.get(tables >> 4), self.tables.get(0x10 | tables & 15)
-            require(name == p["id"] and tables >> 4 < 4 and tables & 15 < 4 and p["dc"] and p["ac"], "SOS: component")
+    def check_scans(self, scans, version):
+        """Version 1: one that tells all. Version 2: together they do, each bit once and in its turn."""
+        if version == 1:
+            require(len(scans) == 1 and not self.progressive and len(scans[0].parts) == len(self.parts), "scans")
+            return
+        blocks = self.wide * self.high * sum(p["h"] * p["v"] for p in self.parts)
+        require(len(scans) <= 100 and blocks <= 1 << 22, "too many scans or blocks")
+        low = [[None] * 64 for _ in self.parts]
+        for scan in scans:
+            for part in scan.parts:
+                require(scan.first == 0 or low[part][0] is not None, "a scan of AC before DC")
+                for k in range(scan.first, scan.last + 1):
+                    require(low[part][k] == (scan.high or None), "a scan out of its turn")
+                    low[part][k] = scan.low
+        require(all(bits == 0 for part in low for bits in part), "scans that do not tell all")
 
 
 def signed(byte):
@@ -218,7 +218,7 @@ def unfold(data, lows, way, n):
 
 
 def unpack(blob):
-    """Header, tail, padding bit, and the rows of MCUs: per component a list of blocks."""
+    """Version, header, tail, padding bit, and the rows of MCUs: per component a list of blocks."""
     limit = 65536 + 64 * len(blob)
     try:
         size = zstandard.frame_content_size(blob)
@@ -230,16 +230,15 @@ def unpack(blob):
     require(len(content) == size and not inflater.unused_data, "not one whole frame")
     c = Cursor(content)
     version, padding = c.take(2)
-    require(version == 1, "version %d: unsupported", version)
+    require(version in (1, 2), "version %d: unsupported", version)
     require(padding < 2, "padding %d", padding)
-    raw = long_header(c.take(c.varint()))
-    header, tail = Header(raw), c.take(c.varint())
+    header, tail = Header(long_header(c.take(c.varint()), version), version), c.take(c.varint())
     groups = [header.parts[:1]] + ([header.parts[1:]] if len(header.parts) > 1 else [])
     ways = c.take(13 * len(groups))
     require(all(w < 5 or w == 9 for w in ways), "levels in an unknown way")
     kinds = [Kind(c, parts, header, ways[13 * i : 13 * i + 13]) for i, parts in enumerate(groups)]
     require(c.at == len(content), "%d bytes too many", len(content) - c.at)
-    return raw, header, tail, padding, rows_of(header, kinds)
+    return version, header, tail, padding, rows_of(header, kinds)
 
 
 def rows_of(header, kinds):
@@ -275,80 +274,41 @@ def coefficients(blob):
     return out
 
 
-class Bits:
-    def __init__(self):
-        self.out, self.bits, self.n = bytearray(), 0, 0
-
-    def put(self, bits, n):
-        self.bits, self.n = self.bits << n | bits, self.n + n
-        while self.n >= 8:
-            self.n -= 8
-            byte = self.bits >> self.n & 255
-            self.out += b"\xff\0" if byte == 255 else bytes([byte])
-        self.bits &= (1 << self.n) - 1
-
-    def fill(self, padding):
-        if self.n:
-            self.put((1 << 8 - self.n) - 1 if padding else 0, 8 - self.n)
-
-
-def codes(table):
-    counts, symbols = table
-    out, code, at = {}, 0, 0
-    for size, n in enumerate(counts, 1):
-        for symbol in symbols[at : at + n]:
-            require(code < 1 << size and symbol not in out, "Huffman codes that cannot be")
-            out[symbol] = code, size
-            code += 1
-        at += n
-        code <<= 1
+def fill_tables(piece, tables):
+    """Part of a header, its tables without codes replaced."""
+    out, at = piece[:2] if piece[1] == 0xD8 else b"", 2 if piece[1] == 0xD8 else 0
+    while at < len(piece):
+        size = 2 + struct.unpack(">H", piece[at + 2 : at + 4])[0]
+        segment = piece[at : at + size]
+        at += size
+        if segment[1] == 0xC4:
+            body, left = b"", segment[4:]
+            while left:
+                n = 17 + sum(left[1:17])
+                table = left[1:17] + left[17:n] if n > 17 else b"".join(tables[left[0]])
+                require(any(table), "a Huffman table without codes that the next scan does not use")
+                body, left = body + left[:1] + table, left[n:]
+            require(len(body) < 65534, "too many Huffman tables")
+            segment = b"\xff\xc4" + struct.pack(">H", 2 + len(body)) + body
+        out += segment
     return out
-
-
-def put_number(bits, table, run, v):
-    size = abs(v).bit_length()
-    symbol = run << 4 | size
-    require(size < 16 and symbol in table, "a coefficient for which there is no Huffman code")
-    bits.put(*table[symbol])
-    bits.put((v if v > 0 else v - 1) & (1 << size) - 1, size)
-
-
-def put_block(bits, dc, ac, block, last):
-    put_number(bits, dc, 0, block[0] - last)
-    run = 0
-    places = [i for i in range(1, 64) if block[ZIGZAG[i]]]
-    for i, before in zip(places, [0, *places]):
-        run = i - before - 1
-        while run > 15:
-            require(0xF0 in ac, "no code for 16 zeros")
-            bits.put(*ac[0xF0])
-            run -= 16
-        put_number(bits, ac, run, block[ZIGZAG[i]])
-    if not places or places[-1] < 63:
-        require(0 in ac, "no code for the end of a block")
-        bits.put(*ac[0])
 
 
 def restore(blob):
     """The JPEG file."""
-    raw, header, tail, padding, rows = unpack(blob)
-    tables = [(codes(p["dc"]), codes(p["ac"])) for p in header.parts]
-    bits, last, mcu = Bits(), [0] * len(tables), 0
-    for row in rows:
-        for x in range(header.wide):
-            if header.interval and mcu and mcu % header.interval == 0:
-                bits.fill(padding)
-                bits.out += bytes([0xFF, 0xD0 + (mcu // header.interval - 1) % 8])
-                last = [0] * len(tables)
-            mcu += 1
-            for i, p in enumerate(header.parts):
-                for y in range(p["v"]):
-                    for k in range(p["h"]):
-                        block = row[i][(y * header.wide + x) * p["h"] + k]
-                        put_block(bits, *tables[i], block, last[i])
-                        last[i] = block[0]
-    bits.fill(padding)
-    return raw + bytes(bits.out) + tail
+    version, header, tail, padding, rows = unpack(blob)
+    out, tables, rows = b"", {}, list(rows)
+    for piece, fresh, scan in header.pieces:
+        tables.update(fresh)
+        missing = [name for name in scan.tables() if version > 1 and not any(tables[name][0])]
+        if missing:
+            counts = Counts(scan.tables())
+            code_scan(scan, header, rows, padding, counts)
+            tables.update((name, best_table(counts.of[name])) for name in missing)
+        bits = Bits(tables, scan.tables())
+        code_scan(scan, header, rows, padding, bits)
+        out += (fill_tables(piece, tables) if version > 1 else piece) + bytes(bits.out)
+    return out + tail
 
 
 if __name__ == "__main__":

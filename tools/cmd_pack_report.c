@@ -159,7 +159,7 @@ static void print_jpeg(const spk_pack_result *r)
     const struct {
         uint64_t n;
         const char *why;
-    } kept[] = {{r->jpeg_other, "not baseline in one scan"},
+    } kept[] = {{r->jpeg_other, "of other kinds"},
                 {r->jpeg_damaged, "damaged"},
                 {r->jpeg_unequal, "not restored exactly"},
                 {r->jpeg_no_gain, "not smaller"}};

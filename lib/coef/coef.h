@@ -1,4 +1,4 @@
-/* The stored encoding `jpeg_coefficients`: a baseline JPEG's quantised coefficients in an order that vectors read and
+/* The stored encoding `jpeg_coefficients`: a JPEG's quantised coefficients in an order that vectors read and
  * zstd compresses well, and all that is needed to make the file anew, byte for byte.
  * Format: format-spec/jpeg_coefficients.md. No pixels here, no I/O, no statics. */
 #ifndef SPK_COEF_COEF_H
@@ -26,7 +26,7 @@ typedef struct spk_coef_plane {
 
 /* What there is of a file beside its coefficients. */
 typedef struct spk_coef_rest {
-    const uint8_t *header; /* from SOI to the end of SOS */
+    const uint8_t *header; /* from SOI to the end of the last SOS, without entropy-coded bytes */
     size_t header_n;
     const uint8_t *tail; /* behind the entropy-coded bytes, from EOI on */
     size_t tail_n;

@@ -4,8 +4,9 @@
 
 #include "coef/header.h"
 
-#define TABLES 4u /* Huffman; then 2 for each quality from 1 to 100 */
-#define CODES (TABLES + 200u)
+#define TABLES 4u            /* Huffman; then 2 for each quality from 1 to 100 */
+#define OPEN (TABLES + 200u) /* Huffman tables without codes: DC 0 to 3, AC 0 to 3; from version 2 on */
+#define CODES (OPEN + 8u)
 #define SEGMENT_MAX 192u
 
 static const uint8_t luma_quant[64] = {16, 11, 12,  14,  12,  10, 16, 14,  13,  14,  18,  17,  16, 19,  24,  40,
@@ -43,17 +44,34 @@ static const uint8_t ac_chroma[178] = {
     0xC4, 0xC5, 0xC6, 0xC7, 0xC8, 0xC9, 0xCA, 0xD2, 0xD3, 0xD4, 0xD5, 0xD6, 0xD7, 0xD8, 0xD9, 0xDA, 0xE2, 0xE3,
     0xE4, 0xE5, 0xE6, 0xE7, 0xE8, 0xE9, 0xEA, 0xF2, 0xF3, 0xF4, 0xF5, 0xF6, 0xF7, 0xF8, 0xF9, 0xFA};
 
+static bool is_huffman(uint32_t code)
+{
+    return code < TABLES || code >= OPEN;
+}
+
+/* Numbers that a version of the encoding knows. */
+static uint32_t codes_of(uint32_t version)
+{
+    return version > 1 ? CODES : OPEN;
+}
+
 /* The segment of a number; its length. */
 static size_t segment(uint32_t code, uint8_t out[SEGMENT_MAX])
 {
     static const uint8_t *const tables[TABLES] = {dc_luma, ac_luma, dc_chroma, ac_chroma};
     static const uint8_t sizes[TABLES] = {sizeof dc_luma, sizeof ac_luma, sizeof dc_chroma, sizeof ac_chroma};
     static const uint8_t ids[TABLES] = {0x00, 0x10, 0x01, 0x11};
-    size_t n = code < TABLES ? sizes[code] : 64;
+    bool huffman = is_huffman(code);
+    size_t n = code < TABLES ? sizes[code] : huffman ? 16 : 64;
     out[0] = 0xFF;
-    out[1] = code < TABLES ? 0xC4 : 0xDB;
+    out[1] = huffman ? 0xC4 : 0xDB;
     out[2] = 0;
     out[3] = (uint8_t)(n + 3);
+    if (code >= OPEN) {
+        out[4] = (uint8_t)((code - OPEN) / 4 << 4 | (code - OPEN) % 4);
+        memset(out + 5, 0, 16);
+        return n + 5;
+    }
     if (code < TABLES) {
         out[4] = ids[code];
         memcpy(out + 5, tables[code], n);
@@ -69,14 +87,14 @@ static size_t segment(uint32_t code, uint8_t out[SEGMENT_MAX])
     return n + 5;
 }
 
-/* The number of the segment at p; CODES without one. */
-static uint32_t find(const uint8_t *p, size_t n)
+/* The number of the segment at p, less than `codes`; CODES without one. */
+static uint32_t find(const uint8_t *p, size_t n, uint32_t codes)
 {
     uint8_t out[SEGMENT_MAX];
     if (n < 5 || p[0] != 0xFF || (p[1] != 0xC4 && p[1] != 0xDB))
         return CODES;
-    for (uint32_t code = p[1] == 0xC4 ? 0 : TABLES; code < (p[1] == 0xC4 ? TABLES : CODES); code++) {
-        size_t len = segment(code, out);
+    for (uint32_t code = 0; code < codes; code++) {
+        size_t len = is_huffman(code) == (p[1] == 0xC4) ? segment(code, out) : SIZE_MAX;
         if (len <= n && memcmp(p, out, len) == 0)
             return code;
     }
@@ -89,12 +107,12 @@ static spk_status put_run(spk_buf *out, const uint8_t *p, size_t n, spk_error *e
     return n > 0 ? spk_buf_append(out, p, n, err) : SPK_OK;
 }
 
-spk_status spk_coef_header_shorten(const uint8_t *p, size_t n, spk_buf *out, spk_error *err)
+spk_status spk_coef_header_shorten(const uint8_t *p, size_t n, uint32_t version, spk_buf *out, spk_error *err)
 {
     uint8_t text[SEGMENT_MAX];
     size_t run = 0, at = 2;
     while (n - at >= 4) {
-        uint32_t code = find(p + at, n - at);
+        uint32_t code = find(p + at, n - at, codes_of(version));
         if (code == CODES) {
             at += 2 + ((size_t)p[at + 2] << 8 | p[at + 3]);
             if (at > n)
@@ -110,7 +128,7 @@ spk_status spk_coef_header_shorten(const uint8_t *p, size_t n, spk_buf *out, spk
     return put_run(out, p + run, n - run, err);
 }
 
-spk_status spk_coef_header_restore(const uint8_t *p, size_t n, spk_buf *out, spk_error *err)
+spk_status spk_coef_header_restore(const uint8_t *p, size_t n, uint32_t version, spk_buf *out, spk_error *err)
 {
     spk_cursor c = {p, p + n};
     uint64_t run = 0;
@@ -124,7 +142,7 @@ spk_status spk_coef_header_restore(const uint8_t *p, size_t n, spk_buf *out, spk
         if (c.p == c.end)
             return SPK_OK;
         uint32_t code = *c.p++;
-        if (code >= CODES)
+        if (code >= codes_of(version))
             return spk_error_set(err, SPK_E_FORMAT, "header of %zu bytes: there is no table %u", n, code);
         SPK_TRY(spk_buf_append(out, text, segment(code, text), err));
         if (out->len > SPK_COEF_HEADER_MAX)

@@ -6,10 +6,9 @@
 
 #include "coef/block.h"
 
-#define GROUP 8u        /* levels at once: their nibbles and lower bits fill bytes */
-#define FOLDED 256      /* folded levels from -128 on that are counted; the others are escapes in every way */
-#define HALF 128        /* of them */
-#define LEVEL_BITS 1638 /* what a nibble's decoding counts for, in 1/4096 bits; a byte's twice that */
+#define GROUP 8u   /* levels at once: their nibbles and lower bits fill bytes */
+#define FOLDED 256 /* folded levels from -128 on that are counted; the others are escapes in every way */
+#define HALF 128   /* of them */
 #define ESCAPE_BITS 26u
 
 typedef struct histogram {
@@ -64,8 +63,8 @@ static void count(const spk_coef_levels *l, histogram *h)
     }
 }
 
-/* Cost of a way in 1/4096 bits. */
-static uint64_t cost_of(const spk_coef_packer *p, const histogram *h, uint32_t way, size_t *escapes)
+/* Cost of a way in 1/4096 bits, of which the decoding of a byte counts for `byte`. */
+static uint64_t cost_of(const spk_coef_packer *p, const histogram *h, uint32_t way, uint32_t byte, size_t *escapes)
 {
     uint32_t symbols[256] = {0}, lows = way == SPK_COEF_BYTES ? 0 : way;
     uint64_t n = h->n, out = h->beyond;
@@ -80,11 +79,10 @@ static uint64_t cost_of(const spk_coef_packer *p, const histogram *h, uint32_t w
     uint64_t bits = spk_coef_entropy(p, symbols, way == SPK_COEF_BYTES ? 256 : 16);
     uint64_t least = way == SPK_COEF_BYTES ? n * 4096 : 0;
     bits = bits > least ? bits : least;
-    return bits + n * lows * 4096 + out * ESCAPE_BITS * 4096 +
-           n * (way == SPK_COEF_BYTES ? 2 * LEVEL_BITS : LEVEL_BITS);
+    return bits + n * lows * 4096 + out * ESCAPE_BITS * 4096 + n * (way == SPK_COEF_BYTES ? byte : byte / 2);
 }
 
-void spk_coef_levels_choose(spk_coef_levels *l, const spk_coef_packer *p)
+void spk_coef_levels_choose(spk_coef_levels *l, const spk_coef_packer *p, uint32_t byte)
 {
     static const uint8_t ways[] = {0, 1, 2, 3, 4, SPK_COEF_BYTES};
     histogram h;
@@ -92,7 +90,7 @@ void spk_coef_levels_choose(spk_coef_levels *l, const spk_coef_packer *p)
     count(l, &h);
     for (size_t i = 0; i < sizeof ways; i++) {
         size_t escapes = 0;
-        uint64_t cost = cost_of(p, &h, ways[i], &escapes);
+        uint64_t cost = cost_of(p, &h, ways[i], byte, &escapes);
         if (cost < best) {
             best = cost;
             l->way = ways[i];

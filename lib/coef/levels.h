@@ -28,8 +28,8 @@ static inline void spk_coef_levels_add(spk_coef_levels *l, const int16_t *v, uin
     l->n = (size_t)(at - l->v);
 }
 
-/* Picks the cheapest way. */
-void spk_coef_levels_choose(spk_coef_levels *l, const spk_coef_packer *p);
+/* Picks the cheapest way; that the decoder has a byte more to read, or two nibbles, is worth `byte` 1/4096 bits. */
+void spk_coef_levels_choose(spk_coef_levels *l, const spk_coef_packer *p, uint32_t byte);
 /* The streams of the levels and of their lower bits; and which are escapes. */
 SPK_CHECK spk_status spk_coef_levels_put(spk_coef_levels *l, spk_buf *levels, spk_buf *low, spk_error *err);
 

@@ -62,7 +62,8 @@ static spk_status read_head(spk_coef_reader *r, spk_cursor *c, spk_error *err)
     const uint8_t *p = NULL;
     uint64_t n = 0;
     SPK_TRY(take(c, 2, &p, "version", err));
-    if (p[0] != 1)
+    uint32_t version = p[0];
+    if (version < 1 || version > 2)
         return spk_error_set(err, SPK_E_UNSUPPORTED, "version %u is unknown", p[0]);
     if (p[1] > 1)
         return spk_error_set(err, SPK_E_FORMAT, "padding %u", p[1]);
@@ -71,11 +72,15 @@ static spk_status read_head(spk_coef_reader *r, spk_cursor *c, spk_error *err)
         return spk_error_set(err, SPK_E_FORMAT, "no size of the header");
     SPK_TRY(take(c, n, &p, "header", err));
     r->jpeg_header.len = 0;
-    SPK_TRY(spk_coef_header_restore(p, (size_t)n, &r->jpeg_header, err));
-    if (!spk_coef_header_parse(&r->header, r->jpeg_header.data, r->jpeg_header.len) ||
-        r->header.bytes != r->jpeg_header.len)
-        return spk_error_set(err, SPK_E_FORMAT, "header of %zu bytes is not that of a baseline JPEG",
-                             r->jpeg_header.len);
+    SPK_TRY(spk_coef_header_restore(p, (size_t)n, version, &r->jpeg_header, err));
+    const spk_buf *long_form = &r->jpeg_header;
+    bool known = version == 1 ? spk_coef_header_parse(&r->header, long_form->data, long_form->len) &&
+                                    r->header.bytes == long_form->len
+                              : spk_coef_header_parse_scans(&r->header, long_form->data, long_form->len);
+    if (!known)
+        return spk_error_set(err, SPK_E_FORMAT,
+                             "header of %zu bytes is not that of a JPEG that can be stored in version %u",
+                             long_form->len, version);
     if (!spk_cursor_varint(c, &n))
         return spk_error_set(err, SPK_E_FORMAT, "no size of the tail");
     r->tail_n = (size_t)n;

@@ -13,7 +13,6 @@
 #define LOGS 4096u
 #define BLOCK_MAX (1 << 17)
 #define LITERALS_MODE ZSTD_c_experimentalParam5 /* ZSTD_c_literalCompressionMode; 1: always with Huffman codes */
-#define BLOCK_COST 120                          /* bytes of size that decoding one block more is worth */
 
 typedef struct part {
     size_t begin, end;
@@ -28,6 +27,7 @@ struct spk_coef_packer {
     ZSTD_DCtx *out;
     uint32_t logs[LOGS];  /* log2(i) in 1/4096 */
     uint32_t times[LOGS]; /* i * log2(i) */
+    int64_t more;         /* what decoding a block more is worth, in 1/16 bytes */
     part parts[PARTS_MAX];
 };
 
@@ -125,7 +125,7 @@ static void count(const uint8_t *data, size_t n, uint32_t counts[256])
 static void set_gain(spk_coef_packer *p, part *a)
 {
     const part *b = a->next < PARTS_MAX ? &p->parts[a->next] : NULL;
-    a->gain = b ? a->cost + b->cost + BLOCK_COST * 16 - block_cost(p, a, b) : 0;
+    a->gain = b ? a->cost + b->cost + p->more - block_cost(p, a, b) : 0;
 }
 
 /* A part and the next one become one. */
@@ -188,12 +188,13 @@ static spk_status set_up(spk_coef_packer *p, size_t content, spk_error *err)
     return ZSTD_isError(r) ? spk_error_set(err, SPK_E_INVALID, "zstd: %s", ZSTD_getErrorName(r)) : SPK_OK;
 }
 
-spk_status spk_coef_pack(spk_coef_packer *p, const uint8_t *data, const size_t *borders, size_t n, spk_buf *out,
-                         spk_error *err)
+spk_status spk_coef_pack(spk_coef_packer *p, const uint8_t *data, const size_t *borders, size_t n, uint32_t block,
+                         spk_buf *out, spk_error *err)
 {
     if (n > PARTS_MAX)
         return spk_error_set(err, SPK_E_INVALID, "%zu parts", n);
     size_t content = borders[n - 1];
+    p->more = (int64_t)block * 16;
     cut(p, data, borders, n);
     SPK_TRY(set_up(p, content, err));
     SPK_TRY(spk_buf_reserve(out, ZSTD_compressBound(content) + 16 * n + 64, err));

@@ -12,9 +12,9 @@ void spk_coef_packer_free(spk_coef_packer *p);
 uint64_t spk_coef_entropy(const spk_coef_packer *p, const uint32_t *counts, uint32_t n);
 
 /* Appends the frame of data[0 .. borders[n - 1]]. What lies before borders[0] is a part, and so is what lies between
- * two; neighbours go into the same block where that is cheaper. */
+ * two; neighbours go into the same block where that is cheaper, decoding a block being worth `block` bytes. */
 SPK_CHECK spk_status spk_coef_pack(spk_coef_packer *p, const uint8_t *data, const size_t *borders, size_t n,
-                                   spk_buf *out, spk_error *err);
+                                   uint32_t block, spk_buf *out, spk_error *err);
 /* Content of a frame to the front of *out, with `slack` more bytes of room, zero; not more than `most` bytes. FORMAT,
  * LIMIT. */
 SPK_CHECK spk_status spk_coef_unpack(spk_coef_packer *p, const void *blob, size_t n, size_t most, size_t slack,

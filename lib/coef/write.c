@@ -14,6 +14,12 @@ const uint8_t spk_coef_zigzag[64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32,
                                      35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
                                      58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
 
+/* What decoding is worth, in size, by version: 1/4096 bits for a byte of levels, bytes for a block of zstd. A file in
+ * several scans is smaller to begin with, and libjpeg takes so long for it that there is time to spare. */
+static const struct {
+    uint32_t byte, block;
+} weights[] = {{0, 0}, {3276, 120}, {819, 40}};
+
 /* Places of each band, with that of DC. */
 static const uint8_t band_places[SPK_COEF_BANDS] = {8, 8, 16, 32};
 
@@ -195,11 +201,11 @@ static spk_status put_escapes(spk_coef_writer *w, kind *k, uint32_t cls, spk_err
     return SPK_OK;
 }
 
-static spk_status put_levels(spk_coef_writer *w, kind *k, spk_error *err)
+static spk_status put_levels(spk_coef_writer *w, kind *k, uint32_t version, spk_error *err)
 {
     for (uint32_t list = 0; list < SPK_COEF_LISTS; list++) {
         spk_coef_levels *l = &k->lists[list];
-        spk_coef_levels_choose(l, w->packer);
+        spk_coef_levels_choose(l, w->packer, weights[version].byte);
         SPK_TRY(spk_coef_levels_put(l, &k->streams[SPK_COEF_LEVEL + list], &k->streams[SPK_COEF_LOW + list], err));
     }
     for (uint32_t cls = 1; cls < SPK_COEF_CLASSES; cls++)
@@ -226,9 +232,9 @@ static size_t kinds_of(const spk_coef_header *h)
 static spk_status put_head(spk_coef_writer *w, const spk_coef_header *h, const spk_coef_rest *rest, spk_error *err)
 {
     spk_buf *out = &w->content, *shorter = &w->classes;
-    const uint8_t head[2] = {1, rest->padding};
+    const uint8_t head[2] = {(uint8_t)h->version, rest->padding};
     out->len = shorter->len = 0;
-    SPK_TRY(spk_coef_header_shorten(rest->header, rest->header_n, shorter, err));
+    SPK_TRY(spk_coef_header_shorten(rest->header, rest->header_n, h->version, shorter, err));
     SPK_TRY(spk_buf_append(out, head, sizeof head, err));
     SPK_TRY(spk_buf_varint(out, shorter->len, err));
     SPK_TRY(spk_buf_append(out, shorter->data, shorter->len, err));
@@ -254,7 +260,7 @@ spk_status spk_coef_write(spk_coef_writer *w, const spk_coef_header *h, const sp
         reset(&w->kinds[k]);
     SPK_TRY(put_blocks(w, h, planes, err));
     for (size_t k = 0; k < kinds_of(h); k++)
-        SPK_TRY(put_levels(w, &w->kinds[k], err));
+        SPK_TRY(put_levels(w, &w->kinds[k], h->version, err));
     SPK_TRY(put_head(w, h, rest, err));
     borders[n++] = w->content.len;
     for (size_t k = 0; k < kinds_of(h); k++)
@@ -265,5 +271,5 @@ spk_status spk_coef_write(spk_coef_writer *w, const spk_coef_header *h, const sp
             if (b->len > 0)
                 borders[n++] = w->content.len;
         }
-    return spk_coef_pack(w->packer, w->content.data, borders, n, out, err);
+    return spk_coef_pack(w->packer, w->content.data, borders, n, weights[h->version].block, out, err);
 }

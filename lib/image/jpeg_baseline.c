@@ -88,15 +88,12 @@ bool spk_jpeg_shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s
         s->colours = SPK_JPEG_RGB;
     else if (j->jpeg_color_space != JCS_GRAYSCALE)
         return false;
-    if (j->data_precision != 8 || j->progressive_mode || j->arith_code || j->CCIR601_sampling ||
-        j->comps_in_scan != j->num_components || j->Ss != 0 || j->Se != 63 || j->Ah != 0 || j->Al != 0 ||
-        j->unread_marker != 0)
+    if (j->data_precision != 8 || j->arith_code || j->CCIR601_sampling)
         return false;
     if (s->components == 1) /* libjpeg reads v_samp_factor rows of blocks at once */
         return j->comp_info[0].v_samp_factor == 1 && spk_jpeg_shape_known(s);
-    for (int c = 0; c < j->num_components; c++)
-        if (j->cur_comp_info[c] != &j->comp_info[c] ||
-            (c > 0 && (j->comp_info[c].h_samp_factor != 1 || j->comp_info[c].v_samp_factor != 1)))
+    for (int c = 1; c < j->num_components; c++)
+        if (j->comp_info[c].h_samp_factor != 1 || j->comp_info[c].v_samp_factor != 1)
             return false;
     s->h = (uint32_t)j->comp_info[0].h_samp_factor;
     s->v = (uint32_t)j->comp_info[0].v_samp_factor;
@@ -105,6 +102,14 @@ bool spk_jpeg_shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s
         return false;
 #endif
     return spk_jpeg_shape_known(s);
+}
+
+static bool is_baseline_in_one_scan(const struct jpeg_decompress_struct *j)
+{
+    bool all = !j->progressive_mode && j->comps_in_scan == j->num_components && j->unread_marker == 0;
+    for (int c = 0; c < j->comps_in_scan && all; c++)
+        all = j->cur_comp_info[c] == &j->comp_info[c];
+    return all && j->Ss == 0 && j->Se == 63 && j->Ah == 0 && j->Al == 0;
 }
 
 bool spk_jpeg_quant_of(const struct jpeg_decompress_struct *j, uint32_t component, int16_t quant[64])
@@ -379,7 +384,7 @@ spk_status spk_jpeg_baseline_run(spk_jpeg_baseline *d, const struct jpeg_decompr
     spk_jpeg_shape shape;
     spk_status status;
     *rows = 0;
-    if (!spk_jpeg_shape_of(j, &shape) || !take_tables(d, j, &shape))
+    if (!is_baseline_in_one_scan(j) || !spk_jpeg_shape_of(j, &shape) || !take_tables(d, j, &shape))
         return SPK_OK;
     d->raster.kernels = vector ? vector : &spk_jpeg_kernels_plain;
     SPK_TRY(spk_jpeg_raster_begin(&d->raster, &shape, job, err));

@@ -11,8 +11,8 @@
 #include "image/decoder.h"
 #include "image/jpeg_raster.h"
 
-/* What a header that was read says; false for anything but baseline in one scan of a known shape, for a table that is
- * not there. */
+/* What the header of a file that was read says; false for anything but Huffman-coded 8 bits of a known shape, for a
+ * table that is not there. */
 bool spk_jpeg_shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s);
 bool spk_jpeg_quant_of(const struct jpeg_decompress_struct *j, uint32_t component, int16_t quant[64]);
 

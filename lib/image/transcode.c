@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "coef/coef.h"
+#include "coef/optimal.h"
 #include "image/decoder.h"
 #include "image/jpeg_trap.h"
 
@@ -18,6 +19,7 @@ struct spk_transcoder {
     spk_coef_writer *writer;
     spk_stored_decode *stored;
     spk_coef_header header;
+    spk_buf scans, open; /* the header of several scans; without the codes of its tables */
     int16_t *blocks[3];
     size_t cap_blocks[3];
     uint8_t *pixels; /* of libjpeg */
@@ -58,6 +60,8 @@ void spk_transcoder_free(spk_transcoder *t)
         free(t->blocks[c]);
     free(t->pixels);
     spk_buf_free(&t->file);
+    spk_buf_free(&t->scans);
+    spk_buf_free(&t->open);
     free(t);
 }
 
@@ -85,7 +89,7 @@ static spk_status read_blocks(spk_transcoder *t)
         SPK_TRY(spk_grow(&t->blocks[c], &t->cap_blocks[c], 64 * blocks, sizeof(int16_t), t->trap.err));
     }
     int got;
-    do
+    do /* the header has told how many scans there are */
         got = jpeg_consume_input(&t->jpeg);
     while (got != JPEG_REACHED_EOI && got != JPEG_SUSPENDED);
     t->rest = t->jpeg.src->bytes_in_buffer;
@@ -140,33 +144,45 @@ static spk_status read_file(spk_transcoder *t, const uint8_t *data, size_t n, sp
     return t->rest + 2 <= n - t->header.bytes ? SPK_OK : keep_as_it_is(err, "no end marker");
 }
 
-static spk_status make_blob(spk_transcoder *t, const uint8_t *data, size_t n, uint8_t padding, spk_buf *out,
-                            spk_error *err)
+static spk_status make_blob(spk_transcoder *t, const uint8_t *data, size_t n, const spk_buf *header, uint8_t padding,
+                            spk_buf *out, spk_error *err)
 {
     size_t tail = t->rest + 2; /* from EOI on */
-    spk_coef_rest rest = {data, t->header.bytes, data + n - tail, tail, padding};
+    spk_coef_rest rest = {header->data, header->len, data + n - tail, tail, padding};
     spk_coef_plane planes[3] = {{t->blocks[0]}, {t->blocks[1]}, {t->blocks[2]}};
     out->len = 0;
     return spk_coef_write(t->writer, &t->header, planes, &rest, out, err);
 }
 
 /* Nearly all encoders fill the last byte with ones; what the others do shows when the file is restored. */
-static spk_status make_restorable(spk_transcoder *t, const uint8_t *data, size_t n, uint64_t max_pixels, spk_buf *out,
-                                  spk_error *err)
+static spk_status try_header(spk_transcoder *t, const spk_image_job *file, const spk_buf *header, spk_buf *out,
+                             spk_error *err)
 {
     for (int padding = 1; padding >= 0; padding--) {
         spk_decoder_info info;
-        SPK_TRY(make_blob(t, data, n, (uint8_t)padding, out, err));
-        spk_image_job image = {out->data, out->len, true, max_pixels};
+        SPK_TRY(make_blob(t, file->data, file->n, header, (uint8_t)padding, out, err));
+        spk_image_job image = {out->data, out->len, true, file->max_pixels};
         t->file.len = 0;
         SPK_TRY(spk_stored_decode_open(t->stored, &image, &info, err));
         if (info.width != t->header.width || info.height != t->header.height)
             return keep_as_it_is(err, "other size");
         SPK_TRY(spk_stored_decode_restore(t->stored, &t->file, err));
-        if (t->file.len == n && memcmp(t->file.data, data, n) == 0)
+        if (t->file.len == file->n && memcmp(t->file.data, file->data, file->n) == 0)
             return SPK_OK;
     }
     return keep_as_it_is(err, "the file could not be restored byte for byte");
+}
+
+/* In several scans the tables are mostly the best ones for each, as libjpeg makes them, and need not be stored. */
+static spk_status make_restorable(spk_transcoder *t, const spk_image_job *file, spk_buf *out, spk_error *err)
+{
+    spk_buf header = {(uint8_t *)(uintptr_t)file->data, t->header.bytes, 0};
+    if (t->header.version == 1)
+        return try_header(t, file, &header, out, err);
+    t->open.len = 0;
+    SPK_TRY(spk_coef_header_open(t->scans.data, t->scans.len, &t->open, err));
+    spk_status status = try_header(t, file, &t->open, out, err);
+    return status == SPK_OK || status == SPK_E_NOMEM ? status : try_header(t, file, &t->scans, out, err);
 }
 
 static void on_row(void *ctx, const uint8_t *row)
@@ -187,11 +203,23 @@ static spk_status compare_pixels(spk_transcoder *t, spk_error *err)
     return t->same && t->at == t->row * h->height ? SPK_OK : keep_as_it_is(err, "other pixels");
 }
 
-static spk_status make_verified(spk_transcoder *t, const uint8_t *data, size_t n, uint64_t max_pixels, spk_buf *out,
-                                spk_error *err)
+static spk_status make_verified(spk_transcoder *t, const spk_image_job *file, spk_buf *out, spk_error *err)
 {
-    SPK_TRY(make_restorable(t, data, n, max_pixels, out, err));
+    SPK_TRY(make_restorable(t, file, out, err));
     return compare_pixels(t, err);
+}
+
+/* *known: it is a file that has a stored form. */
+static spk_status parse(spk_transcoder *t, const uint8_t *data, size_t n, bool *known, spk_error *err)
+{
+    size_t tail = 0;
+    *known = spk_coef_header_parse(&t->header, data, n);
+    if (*known)
+        return SPK_OK;
+    t->scans.len = 0;
+    SPK_TRY(spk_coef_header_collect(data, n, &t->scans, &tail, err));
+    *known = tail > 0 && spk_coef_header_parse_scans(&t->header, t->scans.data, t->scans.len);
+    return SPK_OK;
 }
 
 /* NOMEM is an error, anything else a result. */
@@ -202,24 +230,31 @@ static spk_status settle(spk_status status, spk_transcode_result failed, spk_tra
     return status == SPK_E_NOMEM ? status : SPK_OK;
 }
 
+/* Bytes that the stored form may have more than the file. In several scans JPEG is about as small, but takes libjpeg
+ * eight times as long. */
+static size_t allowance(const spk_coef_header *h, size_t n)
+{
+    return h->version > 1 ? n / 32 : 0;
+}
+
 spk_status spk_transcode(spk_transcoder *t, const void *data, size_t n, uint64_t max_pixels, spk_buf *out,
                          spk_transcode_result *result, spk_error *err)
 {
     spk_error why;
+    bool known = false;
+    spk_image_job file = {data, n, true, max_pixels > 0 ? max_pixels : SPK_IMAGE_PIXELS_DEFAULT};
     spk_error_clear(&why);
     *result = SPK_TRANSCODED;
-    if (!spk_coef_header_parse(&t->header, data, n)) {
+    spk_status status = parse(t, data, n, &known, &why);
+    if (!known)
         *result = SPK_TRANSCODE_OTHER;
-        return SPK_OK;
-    }
-    spk_image_job image = {data, n, true, max_pixels > 0 ? max_pixels : SPK_IMAGE_PIXELS_DEFAULT};
-    spk_status status =
-        settle(spk_image_limit(&image, t->header.width, t->header.height, &why), SPK_TRANSCODE_UNEQUAL, result);
+    if (status == SPK_OK && *result == SPK_TRANSCODED)
+        status = settle(spk_image_limit(&file, t->header.width, t->header.height, &why), SPK_TRANSCODE_UNEQUAL, result);
     if (status == SPK_OK && *result == SPK_TRANSCODED)
         status = settle(read_file(t, data, n, &why), SPK_TRANSCODE_DAMAGED, result);
     if (status == SPK_OK && *result == SPK_TRANSCODED)
-        status = settle(make_verified(t, data, n, image.max_pixels, out, &why), SPK_TRANSCODE_UNEQUAL, result);
-    if (status == SPK_OK && *result == SPK_TRANSCODED && out->len >= n)
+        status = settle(make_verified(t, &file, out, &why), SPK_TRANSCODE_UNEQUAL, result);
+    if (status == SPK_OK && *result == SPK_TRANSCODED && out->len >= n + allowance(&t->header, n))
         *result = SPK_TRANSCODE_NO_GAIN;
     if (status < 0 && err)
         *err = why;

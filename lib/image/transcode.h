@@ -6,10 +6,11 @@
 
 typedef enum spk_transcode_result {
     SPK_TRANSCODED = 0,
-    SPK_TRANSCODE_OTHER = 1,   /* no baseline JPEG in one scan of 1 or 3 usual components */
+    SPK_TRANSCODE_OTHER = 1,   /* not Huffman-coded, not of 1 or 3 usual components, or its scans do not tell all */
     SPK_TRANSCODE_DAMAGED = 2, /* libjpeg warns, or there is no end */
     SPK_TRANSCODE_UNEQUAL = 3, /* file or pixels would not come back as they were */
-    SPK_TRANSCODE_NO_GAIN = 4  /* it would be larger; *out is as good as with SPK_TRANSCODED */
+    /* It would be larger; in several scans: by more than a 32nd. *out is as good as with SPK_TRANSCODED. */
+    SPK_TRANSCODE_NO_GAIN = 4
 } spk_transcode_result;
 #define SPK_TRANSCODE_RESULTS 5
 

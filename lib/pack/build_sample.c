@@ -112,8 +112,10 @@ static spk_status put_file(spk_worker *w, const spk_pack_plan_member *m, spk_sto
     SPK_TRY(transcode(w, m, form, &stored, err));
     /* What has its coefficients stored is sound: it has been decoded. */
     SPK_TRY(check_image(w, m, decode && form->form != SPK_FORM_COEFFICIENTS, bad, err));
-    if (stored)
-        memcpy(w->tar.data + w->tar.len, w->stored.data, w->stored.len); /* it is smaller */
+    if (stored) {
+        SPK_TRY(spk_buf_reserve(&w->tar, w->stored.len, err)); /* it may be larger than the file, by a little */
+        memcpy(w->tar.data + w->tar.len, w->stored.data, w->stored.len);
+    }
     w->tar.len += (size_t)form->size;
     return SPK_OK;
 }

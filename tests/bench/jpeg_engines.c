@@ -1,11 +1,11 @@
 /* Our JPEG decoders beside libjpeg-turbo, all behind the same interface, in one thread.
  *
- *     jpeg_engines ROUNDS LIST
+ *     jpeg_engines ROUNDS LIST [progressive]
  *
- * LIST holds paths, each ended by a NUL byte; all files are read into memory first. In each round every image is
- * decoded by all in turn, whole and a random crop (area 0.08 to 1, as RandomResizedCrop takes it), to RGB rows that go
- * nowhere. Prints {"images": N, "own": N, "fast": N, "bytes": N, "fast_bytes": N, "pack": S, "whole": [[ours, libjpeg,
- * fast],
+ * LIST holds paths, each ended by a NUL byte; all files are read into memory first, and made progressive if it says so.
+ * In each round every image is decoded by all in turn, whole and a random crop (area 0.08 to 1, as RandomResizedCrop
+ * takes it), to RGB rows that go nowhere. Prints {"images": N, "own": N, "fast": N, "bytes": N, "fast_bytes": N,
+ * "pack": S, "whole": [[ours, libjpeg, fast],
  * ...], "crop": [...]}: CPU seconds of each round; how many images ours decoded without libjpeg's help; how many are
  * stored as coefficients (--jpeg fast, the third way; the others are in its figures as they are), the bytes of all
  * images before and after, and the CPU seconds that storing them took. */
@@ -18,6 +18,7 @@
 #include "image/decoder.h"
 #include "image/transcode.h"
 #include "image/transform.h"
+#include "jpeg_progressive.h"
 
 struct file {
     unsigned char *data;
@@ -59,7 +60,15 @@ static int read_file(const char *path, struct file *out)
     return failed ? -1 : 0;
 }
 
-static int load(struct files *all, const char *list_path)
+static void rescan(struct file *f)
+{
+    size_t size = 0;
+    unsigned char *made = make_progressive(f->data, f->size, &size);
+    free(f->data);
+    *f = (struct file){made, size, {0}};
+}
+
+static int load(struct files *all, const char *list_path, int progressive)
 {
     struct file list = {0};
     if (read_file(list_path, &list))
@@ -75,6 +84,8 @@ static int load(struct files *all, const char *list_path)
             all->capacity = items ? capacity : all->capacity;
         }
         failed = failed || read_file((char *)list.data + at, &all->items[all->count]);
+        if (!failed && progressive)
+            rescan(&all->items[all->count]);
         all->count += !failed;
     }
     free(list.data);
@@ -187,13 +198,13 @@ static int run(struct files *all, int rounds)
 
 int main(int argc, char **argv)
 {
-    int rounds = argc == 3 ? atoi(argv[1]) : 0;
+    int rounds = argc == 3 || argc == 4 ? atoi(argv[1]) : 0;
     if (rounds < 1) {
-        fprintf(stderr, "usage: jpeg_engines ROUNDS LIST\n");
+        fprintf(stderr, "usage: jpeg_engines ROUNDS LIST [progressive]\n");
         return 2;
     }
     struct files all = {0};
-    int failed = load(&all, argv[2]);
+    int failed = load(&all, argv[2], argc == 4);
     if (failed)
         fprintf(stderr, "jpeg_engines: %s: %s\n", argv[2], strerror(errno));
     failed = failed || run(&all, rounds);

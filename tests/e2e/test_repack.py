@@ -229,7 +229,8 @@ def test_by_url(case):
 
 
 def unrestorable(case):
-    """Photographs, of which some can be stored but not be made anew: filled with zeros and ones, or coded otherwise."""
+    """Photographs, and those of them that can be stored but not be made anew: fill bytes before the end marker, which are
+    allowed, and lost. Of two kinds."""
     source = case.dir / "photos"
     shutil.copytree(case.photos(4), source)
     files = sorted(source.rglob("*.jpg"))
@@ -237,12 +238,10 @@ def unrestorable(case):
         out, image = io.BytesIO(), Image.open(path)
         exif = Image.Exif()
         exif[0x10E] = "words"
-        image.save(out, "JPEG", quality=85, exif=exif, comment=b"a comment", progressive=number > 0)
+        image.save(out, "JPEG", quality=85, exif=exif, comment=b"a comment", progressive=number % 2 > 0)
         data = out.getvalue()
-        if number == 0:  # fill bytes before the end marker: allowed, and lost
-            require(data.endswith(b"\xff\xd9"), "no end marker")
-            data = data[:-2] + b"\xff\xff\xff\xd9"
-        path.write_bytes(data)
+        require(data.endswith(b"\xff\xd9"), "no end marker")
+        path.write_bytes(data[:-2] + b"\xff\xff\xff\xd9")
     return source, files[:4]
 
 

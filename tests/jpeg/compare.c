@@ -214,7 +214,8 @@ static bool compare_ways(comparer *c, const uint8_t *data, size_t n, bool stored
 }
 
 /* The stored form in c->blob, if there is one: smaller than the file or not. */
-static bool make_stored(comparer *c, const uint8_t *data, size_t n, bool ours, const char *what, tally *t, bool *stored)
+static bool make_stored(comparer *c, const uint8_t *data, size_t n, bool needed, const char *what, tally *t,
+                        bool *stored)
 {
     spk_transcode_result result;
     spk_error err;
@@ -222,9 +223,9 @@ static bool make_stored(comparer *c, const uint8_t *data, size_t n, bool ours, c
     t->results[result]++;
     *stored = result == SPK_TRANSCODED || result == SPK_TRANSCODE_NO_GAIN;
     if (!*stored) {
-        if (ours)
+        if (needed)
             fprintf(stderr, "%s: no stored form: result %d\n", what, (int)result);
-        return !ours;
+        return !needed;
     }
     t->bytes += n;
     t->stored_bytes += c->blob.len;
@@ -263,17 +264,17 @@ static bool compare_damaged(comparer *c, const uint8_t *data, size_t n, const ch
     return true;
 }
 
-bool compare_file(comparer *c, const uint8_t *data, size_t n, uint32_t crops, bool ours, spk_rng *rng, const char *what,
-                  tally *t)
+bool compare_file(comparer *c, const uint8_t *data, size_t n, uint32_t crops, const kind *k, spk_rng *rng,
+                  const char *what, tally *t)
 {
-    bool stored;
+    bool stored, ours = k && k->ours, needed = ours || (k && k->stored);
     t->images++;
     if (!ask_libjpeg(c, data, n)) {
         bool good = compare_damaged(c, data, n, what, t);
         t->wrong += !good;
         return good;
     }
-    bool good = make_stored(c, data, n, ours, what, t, &stored);
+    bool good = make_stored(c, data, n, needed, what, t, &stored);
     spk_rect whole = {0, 0, c->want.width, c->want.height};
     good = compare_ways(c, data, n, stored, whole, 3, what, t) && good;
     for (uint32_t i = 0; i < crops; i++) {

@@ -91,9 +91,9 @@ static void keep_finding(const uint8_t *data, size_t n, const char *what)
         fclose(file);
 }
 
-static void try_file(worker *w, const uint8_t *data, size_t n, bool ours, spk_rng *rng, const char *what, tally *t)
+static void try_file(worker *w, const uint8_t *data, size_t n, const kind *k, spk_rng *rng, const char *what, tally *t)
 {
-    if (!compare_file(w->comparer, data, n, w->o->crops, ours, rng, what, t))
+    if (!compare_file(w->comparer, data, n, w->o->crops, k, rng, what, t))
         keep_finding(data, n, what);
 }
 
@@ -107,7 +107,7 @@ static void try_kind(worker *w, const kind *k, spk_rect part, const char *name, 
     snprintf(what, sizeof what, "%s, %s", name, k->name);
     /* libjpeg repeats chroma of one or two columns instead of smoothing it: those are left to it. */
     bool narrow = part.w <= 4 && (k->h ? k->h : w->picture.h) == 2;
-    try_file(w, data, n, k->ours && !narrow, rng, what, t);
+    try_file(w, data, n, narrow ? NULL : k, rng, what, t);
     free(data);
 }
 
@@ -139,7 +139,7 @@ static void try_photograph(worker *w, size_t number)
     spk_rng rng = {number, 1, 0};
     size_t n;
     uint8_t *data = read_file(path, &n);
-    try_file(w, data, n, false, &rng, path, &w->tallies[0]);
+    try_file(w, data, n, NULL, &rng, path, &w->tallies[0]);
     free(data);
     if (!take_picture(w))
         return;

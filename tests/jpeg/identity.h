@@ -24,6 +24,7 @@ typedef struct kind {
     bool restart; /* a marker every 1 to 40 MCUs, or every 1 to 3 rows of them */
     bool wide;    /* quantisation tables of 16 bits */
     bool ours;    /* our decoder must do it without libjpeg, and it must have a stored form */
+    bool stored;  /* it must have a stored form, whoever decodes the file */
 } kind;
 
 extern const kind all_kinds[];
@@ -56,10 +57,10 @@ typedef struct comparer comparer;
 comparer *comparer_new(void);
 void comparer_free(comparer *c);
 /* The file against libjpeg-turbo, called directly: whole and `crops` parts, with vectors and without, from the file and
- * from its stored form, which must give the file back. `ours`: it must not be left to libjpeg. Faults go to stderr,
- * headed by `what`. False if there was any. */
-bool compare_file(comparer *c, const uint8_t *data, size_t n, uint32_t crops, bool ours, spk_rng *rng, const char *what,
-                  tally *t);
+ * from its stored form, which must give the file back. Of `k` (NULL: anything may be) counts whether it must not be
+ * left to libjpeg, must have a stored form. Faults go to stderr, headed by `what`. False if there was any. */
+bool compare_file(comparer *c, const uint8_t *data, size_t n, uint32_t crops, const kind *k, spk_rng *rng,
+                  const char *what, tally *t);
 /* The picture of the file that was compared last, borrowed; rgb NULL if there is none. */
 picture compared_picture(const comparer *c);
 

@@ -32,9 +32,9 @@ const kind all_kinds[] = {
     {.name = "restart markers", .quality = 80, .restart = true, .ours = true},
     {.name = "restart, optimised", .quality = 95, .restart = true, .optimize = true, .ours = true},
     {.name = "16-bit tables", .quality = 60, .wide = true, .ours = OURS_WIDE},
-    {.name = "progressive", .quality = 85, .progressive = true},
-    {.name = "progressive 4:4:4", .quality = 95, .h = 1, .v = 1, .progressive = true},
-    {.name = "progressive, restart", .quality = 60, .progressive = true, .restart = true},
+    {.name = "progressive", .quality = 85, .progressive = true, .stored = true},
+    {.name = "progressive 4:4:4", .quality = 95, .h = 1, .v = 1, .progressive = true, .stored = true},
+    {.name = "progressive, restart", .quality = 60, .progressive = true, .restart = true, .stored = true},
     {.name = "4:1:1", .quality = 85, .colour = JCS_YCbCr, .h = 4, .v = 1},
     {.name = "4:1:0", .quality = 85, .colour = JCS_YCbCr, .h = 4, .v = 2},
     {.name = "3 x 1", .quality = 85, .colour = JCS_YCbCr, .h = 3, .v = 1},
@@ -53,6 +53,7 @@ const kind sized_kinds[] = {
     {.name = "gray, 1 to 70", .quality = 90, .colour = JCS_GRAYSCALE, .h = 1, .v = 1, .ours = true},
     {.name = "RGB, 1 to 70", .quality = 90, .colour = JCS_RGB, .h = 1, .v = 1, .ours = true},
     {.name = "all tools, 1 to 70", .quality = 40, .restart = true, .optimize = true, .wide = true, .ours = OURS_WIDE},
+    {.name = "progressive, 1 to 70", .quality = 80, .progressive = true, .stored = true},
 };
 const size_t sized_kinds_n = sizeof sized_kinds / sizeof *sized_kinds;
 /* clang-format on */

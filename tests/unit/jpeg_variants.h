@@ -48,7 +48,9 @@ static inline void variant_message(j_common_ptr info)
     (void)info; /* it warns of 16-bit tables */
 }
 
-static inline unsigned char *encode_variant(const jpeg_variant *v, spk_rng *rng, size_t *n)
+/* script NULL: one scan, or libjpeg's own script if progressive. */
+static inline unsigned char *encode_scans(const jpeg_variant *v, const jpeg_scan_info *script, int scans, spk_rng *rng,
+                                          size_t *n)
 {
     struct jpeg_compress_struct j;
     struct jpeg_error_mgr e;
@@ -79,6 +81,10 @@ static inline unsigned char *encode_variant(const jpeg_variant *v, spk_rng *rng,
     j.restart_interval = v->restart;
     if (v->progressive)
         jpeg_simple_progression(&j);
+    if (script) {
+        j.scan_info = script;
+        j.num_scans = scans;
+    }
     jpeg_start_compress(&j, TRUE);
     for (unsigned y = 0; y < v->height; y++) {
         for (unsigned x = 0; x < v->width * components; x++)
@@ -90,6 +96,11 @@ static inline unsigned char *encode_variant(const jpeg_variant *v, spk_rng *rng,
     free(row);
     *n = size;
     return out;
+}
+
+static inline unsigned char *encode_variant(const jpeg_variant *v, spk_rng *rng, size_t *n)
+{
+    return encode_scans(v, NULL, 0, rng, n);
 }
 
 #endif

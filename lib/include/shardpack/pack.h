@@ -15,7 +15,7 @@ typedef enum spk_on_bad { SPK_ON_BAD_FAIL = 0, SPK_ON_BAD_SKIP = 1, SPK_ON_BAD_K
 typedef enum spk_labels { SPK_LABELS_AUTO = 0, SPK_LABELS_FOLDERS = 1, SPK_LABELS_NONE = 2 } spk_labels;
 typedef enum spk_stem { SPK_STEM_LAST_DOT = 0, SPK_STEM_FIRST_DOT = 1 } spk_stem;
 
-/* How JPEG images are stored. FAST: baseline ones as coefficients, which take less room and decode faster; readers give
+/* How JPEG images are stored. FAST: as coefficients, which take less room and decode faster; readers give
  * back the file, byte for byte. */
 typedef enum spk_jpeg_mode { SPK_JPEG_KEEP = 0, SPK_JPEG_FAST = 1 } spk_jpeg_mode;
 
@@ -105,10 +105,10 @@ typedef struct spk_pack_result {
     int up_to_date;            /* nonzero: the target already held exactly this; nothing was done */
     int reserved;
     uint64_t jpeg_fast;    /* JPEG images stored as coefficients, of which the file comes back byte for byte */
-    uint64_t jpeg_other;   /* with SPK_JPEG_FAST: stored as they are: progressive, or of a make that has no such form */
+    uint64_t jpeg_other;   /* with SPK_JPEG_FAST: stored as they are: of a kind that has no such form */
     uint64_t jpeg_damaged; /* ... libjpeg warns of something */
     uint64_t jpeg_unequal; /* ... the file or its pixels would not have come back exactly */
-    uint64_t jpeg_no_gain; /* ... the stored form is larger */
+    uint64_t jpeg_no_gain; /* ... the stored form is larger; with several scans: by more than a 32nd */
     uint64_t jpeg_pixels;  /* stored as coefficients, the file's own bytes lost (allow_unrestorable) */
     char fingerprint[65];  /* of the dataset; of the first split if there are several; empty on dry_run */
 } spk_pack_result;
