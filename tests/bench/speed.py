@@ -87,6 +87,26 @@ def measure_jpeg(bench):
                       f"{max(ratios):.3g}; {count} of {images} images without libjpeg")
             lines.append(Line("jpeg", f"libjpeg-turbo / {decoder}, {what}", statistics.median(ratios), "x", False,
                               target, detail, run.foreign, {"cpu_seconds": result[name]}))
+    return lines + measure_progressive(bench)
+
+
+def measure_progressive(bench):
+    """The same for a quarter of the images, made progressive without touching their coefficients."""
+    paths = bench.corpus.paths
+    listing = write_list(bench, paths[::max(1, 4 * len(paths) // JPEG_IMAGES)])
+    run = bench.machine.run(pinned(bench, [bench.helper("jpeg_engines"), str(bench.rounds), listing, "progressive"]))
+    result = run.json()
+    images, lines = result["images"], []
+    for name, what in ("whole", "whole images"), ("crop", "random crops"):
+        ratios = [figures[1] / figures[2] for figures in result[name]]
+        fast, libjpeg = (statistics.median(f[i] for f in result[name]) / images * 1e6 for i in (2, 1))
+        detail = (f"{fast:.0f} against {libjpeg:.0f} us of CPU time; ratios {min(ratios):.3g} to {max(ratios):.3g}; "
+                  f"{result['fast']} of {images} images as coefficients")
+        lines.append(Line("jpeg", f"libjpeg-turbo / --jpeg fast, progressive, {what}", statistics.median(ratios), "x",
+                          False, 5, detail, run.foreign, {"cpu_seconds": result[name]}))
+    share = 100 * result["fast_bytes"] / result["bytes"]
+    lines.append(Line("jpeg", "--jpeg fast, progressive, bytes of the files", share, "%", True, 100,
+                      f"{result['pack'] / images * 1e3:.1f} ms of CPU time each to store and verify", run.foreign))
     return lines
 
 

@@ -1,4 +1,5 @@
 """pack --jpeg fast: what is stored differs, what readers give does not."""
+import pathlib
 import subprocess
 import sys
 
@@ -49,6 +50,23 @@ def test_independent_reader(case):
     for key in case.keys(fast)[:2]:
         have = case.run(sys.executable, READER, "cat", fast, key + ".jpg", check=True).out
         equal(have, case.spk("cat", keep, key + ".jpg").out, key)
+
+
+def test_several_scans(case):
+    """The examples of the encoding as files: progressive ones, one of a scan for each component."""
+    source = case.dir / "src"
+    for path in sorted(pathlib.Path("format-spec/jpeg-vectors").glob("*.jpg")):
+        case.write(source / "a" / path.name, path.read_bytes())
+    files = len(list((source / "a").iterdir()))
+    fast = case.dir / "fast"
+    said = case.spk("pack", "--jpeg", "fast", source, fast).out.decode()
+    require(f"{files} JPEGs stored as coefficients" in said, said)
+    case.spk("verify", fast)
+    case.spk("extract", "--original-names", fast, case.dir / "back")
+    same_trees(source, case.dir / "back", "files")
+    for key in case.keys(fast):
+        have = case.run(sys.executable, READER, "cat", fast, key + ".jpg", check=True).out
+        equal(have, (source / (key + ".jpg")).read_bytes(), key)
 
 
 def test_same_batches(case):
