@@ -88,13 +88,11 @@ bool spk_jpeg_shape_of(const struct jpeg_decompress_struct *j, spk_jpeg_shape *s
         s->colours = SPK_JPEG_RGB;
     else if (j->jpeg_color_space != JCS_GRAYSCALE)
         return false;
-    if (j->data_precision != 8 || j->arith_code || j->CCIR601_sampling)
-        return false;
-    if (s->components == 1) /* libjpeg reads v_samp_factor rows of blocks at once */
-        return j->comp_info[0].v_samp_factor == 1 && spk_jpeg_shape_known(s);
+    bool known = j->data_precision == 8 && !j->arith_code && !j->CCIR601_sampling;
     for (int c = 1; c < j->num_components; c++)
-        if (j->comp_info[c].h_samp_factor != 1 || j->comp_info[c].v_samp_factor != 1)
-            return false;
+        known = known && j->comp_info[c].h_samp_factor == 1 && j->comp_info[c].v_samp_factor == 1;
+    if (!known || s->components == 1)
+        return known && spk_jpeg_shape_known(s);
     s->h = (uint32_t)j->comp_info[0].h_samp_factor;
     s->v = (uint32_t)j->comp_info[0].v_samp_factor;
 #if LIBJPEG_TURBO_VERSION_NUMBER < 2001000 /* which upsampled 4:4:0 otherwise */
@@ -109,6 +107,8 @@ static bool is_baseline_in_one_scan(const struct jpeg_decompress_struct *j)
     bool all = !j->progressive_mode && j->comps_in_scan == j->num_components && j->unread_marker == 0;
     for (int c = 0; c < j->comps_in_scan && all; c++)
         all = j->cur_comp_info[c] == &j->comp_info[c];
+    if (j->num_components == 1 && j->comp_info[0].v_samp_factor > 1) /* libjpeg reads so many rows of blocks at once */
+        return false;
     return all && j->Ss == 0 && j->Se == 63 && j->Ah == 0 && j->Al == 0;
 }
 

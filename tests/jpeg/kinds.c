@@ -39,7 +39,7 @@ const kind all_kinds[] = {
     {.name = "4:1:0", .quality = 85, .colour = JCS_YCbCr, .h = 4, .v = 2},
     {.name = "3 x 1", .quality = 85, .colour = JCS_YCbCr, .h = 3, .v = 1},
     {.name = "Cb wider than Cr", .quality = 85, .colour = JCS_YCbCr, .h = 2, .v = 1, .chroma_h = 2},
-    {.name = "gray 2 x 2", .quality = 85, .colour = JCS_GRAYSCALE, .h = 2, .v = 2},
+    {.name = "gray 2 x 2", .quality = 85, .colour = JCS_GRAYSCALE, .h = 2, .v = 2, .stored = true},
     {.name = "CMYK", .quality = 85, .colour = JCS_CMYK, .h = 1, .v = 1},
     {.name = "arithmetic", .quality = 85, .arithmetic = true},
 };

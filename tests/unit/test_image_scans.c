@@ -269,6 +269,24 @@ START_TEST(fractions_of_the_size)
 }
 END_TEST
 
+/* The factors of an only component, which Pillow sets as for colours, mean nothing. */
+START_TEST(gray_with_factors)
+{
+    for (int h = 1; h <= 2; h++)
+        for (int f = 1; f <= 2; f++)
+            for (uint32_t i = 1; i < 40; i += long_run ? 1 : 5)
+                for (int progressive = 0; progressive < 2; progressive++) {
+                    jpeg_variant v = variant_of(scripts + 8, 0);
+                    v.h = h;
+                    v.v = f;
+                    v.width = pick(1, 60);
+                    v.height = i;
+                    v.progressive = progressive;
+                    check_variant(&v, scripts + 8, 3);
+                }
+}
+END_TEST
+
 /* Each scan is a pass over the image, so there is a limit. */
 START_TEST(number_of_scans)
 {
@@ -342,6 +360,7 @@ static Suite *suite(void)
     tcase_add_test(t, makes);
     tcase_add_test(t, long_runs);
     tcase_add_test(t, fractions_of_the_size);
+    tcase_add_test(t, gray_with_factors);
     tcase_add_test(t, number_of_scans);
     tcase_add_test(t, others_stay_as_they_are);
     tcase_add_test(t, tables);
