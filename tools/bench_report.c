@@ -135,7 +135,7 @@ static void print_evidence(const bench *b, const bench_pass *p)
     if (p->workers)
         printf("%.1f of %llu batches were ready when the trainer asked, ", p->ready, (unsigned long long)b->ahead);
     printf("it waited %.0f %% of the time: the %s\n", 100 * p->waited,
-           bench_is_starved(p) ? "data is the bottleneck" : "trainer is");
+           bench_is_starved(p) ? "data is the bottleneck" : "trainer is the bottleneck");
 }
 
 static void print_step(const bench *b)

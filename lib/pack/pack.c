@@ -226,5 +226,7 @@ spk_status spk_pack(const char *src, const char *dst, const spk_pack_options *op
     spk_packing p = {.src = src, .src_fd = -1, .result = result ? result : &unused};
     memset(p.result, 0, sizeof *p.result);
     SPK_TRY(spk_pack_options_settle(&p.o, options, err));
+    if (p.o.allow_unrestorable && p.o.jpeg != SPK_JPEG_FAST)
+        return spk_error_set(err, SPK_E_INVALID, "allow_unrestorable is only for jpeg \"fast\"");
     return spk_packing_run(&p, dst, err);
 }

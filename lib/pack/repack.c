@@ -16,9 +16,9 @@ static spk_status refuse_gone(const spk_packing *p, spk_error *err)
     if (p->in.gone == 0 || p->o.jpeg == SPK_JPEG_FAST || p->o.allow_unrestorable)
         return SPK_OK;
     return spk_error_set(err, SPK_E_UNSUPPORTED,
-                         "%s: of %" PRIu64 " JPEG images only the pixels were kept when it was packed, their files "
-                         "cannot come back; --allow-unrestorable stores others with the same pixels in their place",
-                         p->src, p->in.gone);
+                         "%s: the files of %" PRIu64 " JPEG image%s are lost, only the pixels were kept when they were "
+                         "packed; allow_unrestorable puts other files with the same pixels in their place",
+                         p->src, p->in.gone, p->in.gone == 1 ? "" : "s");
 }
 
 static spk_status settle(spk_packing *p, const spk_repack_options *o, char prefix[SPK_PREFIX_MAX + 1], spk_error *err)

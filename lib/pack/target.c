@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "dataset/publish.h"
+#include "io/url.h"
 #include "pack/journal.h"
 
 #define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -73,6 +74,16 @@ static spk_status find_parent(spk_target *t, spk_error *err)
     return status;
 }
 
+static spk_status refuse_url(const char *dst, spk_error *err)
+{
+    char *shown = spk_url_shown(dst);
+    spk_status status = spk_error_set(
+        err, SPK_E_INVALID, "%s: the target must be a folder; `shardpack mirror` then copies the dataset there",
+        shown ? shown : "a URL");
+    free(shown);
+    return status;
+}
+
 spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const char *src, spk_error *err)
 {
     struct stat source = {0}, st;
@@ -87,6 +98,8 @@ spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const cha
         return spk_error_nomem(err, n);
     if (n == 0)
         return spk_error_set(err, SPK_E_INVALID, "the target's name is empty");
+    if (spk_url_is_remote(dst))
+        return refuse_url(dst, err);
     if (src_fd >= 0 && fstat(src_fd, &source) != 0)
         return spk_error_sys(err, errno, "%s", src);
     t->top.fd = open(t->top.name, FOLDER_FLAGS);
@@ -103,7 +116,7 @@ spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const cha
     if (src_fd < 0)
         return SPK_OK;
     if (st.st_dev == source.st_dev && st.st_ino == source.st_ino)
-        return spk_error_set(err, SPK_E_INVALID, "%s: is the source folder %s itself", t->top.name, src);
+        return spk_error_set(err, SPK_E_INVALID, "%s: the target is the source folder itself", t->top.name);
     return check_outside(t->top.fd, &source, t->top.name, src, err);
 }
 

@@ -140,7 +140,8 @@ def test_pack(photos, tmp_path):
     ({"include": "*.jpg"}, TypeError, "must be a list of patterns"), ({"split": ["a"]}, TypeError, "split="),
     ({"split": {"a": 0.5}}, ValueError, "split"), ({"level": 99}, ValueError, "level=99"),
     ({"prefix": "a-b"}, ValueError, "prefix"), ({"progress": 3}, TypeError, "progress=3"),
-    ({"on_bad": "drop"}, ValueError, "on_bad='drop'"), ({"jpeg": True}, TypeError, "jpeg=True")])  # fmt: skip
+    ({"on_bad": "drop"}, ValueError, "on_bad='drop'"), ({"jpeg": True}, TypeError, "jpeg=True"),
+    ({"allow_unrestorable": True}, ValueError, "only for jpeg")])  # fmt: skip
 def test_pack_arguments(photos, tmp_path, options, kind, text):
     with pytest.raises(kind, match=text):
         shardpack.pack(photos, tmp_path / "x", **options)
@@ -176,6 +177,8 @@ def test_repack(photos, tmp_path):
                                 ({"jpeg": "keep", "jobs": 0}, ValueError, "jobs=0"), ({}, TypeError, "jpeg")):
         with pytest.raises(kind, match=text):
             shardpack.repack(tmp_path / "keep", tmp_path / "x", **options)
+    with pytest.raises(ValueError, match="s3://b/x: the target must be a folder"):
+        shardpack.repack(tmp_path / "keep", "s3://b/x", jpeg="fast")
     with pytest.raises(FileNotFoundError, match="nowhere"):
         shardpack.repack(tmp_path / "nowhere", tmp_path / "x", jpeg="keep")
 
