@@ -68,23 +68,35 @@ static spk_status read_file(spk_worker *w, const spk_pack_plan_member *m, spk_st
     return spk_read_whole(&w->run->b->reading, path, m->file, w->tar.data + w->tar.len, err);
 }
 
+/* Whether members of the sample in that form of a field can have its name: it fits, and is no file's. */
+static bool can_be_named(const spk_pack_plan *plan, uint32_t sample, uint32_t field, spk_form form)
+{
+    const spk_input_sample *s = &plan->in->samples[sample];
+    char room[SPK_FIELD_MAX + 1];
+    const char *name = spk_tar_field(room, plan->fields[field], spk_form_name(form));
+    for (uint32_t i = 0; name && i < s->files; i++)
+        if (strcmp(plan->fields[plan->in->files[s->first + i].field], name) == 0)
+            return false;
+    return name != NULL;
+}
+
 /* The stored form of the file behind w->tar.len, if it is a JPEG and has one, to w->stored. *stored: it has. */
-static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, bool *stored,
-                            spk_error *err)
+static spk_status transcode(spk_worker *w, uint32_t sample, const spk_pack_plan_member *m, spk_stored_form *form,
+                            bool *stored, spk_error *err)
 {
     const spk_pack_options *o = w->run->b->plan->o;
     const uint8_t *data = w->tar.data + w->tar.len;
-    char room[SPK_FIELD_MAX + 1];
     spk_transcode_result result = SPK_TRANSCODE_OTHER, second = SPK_TRANSCODE_OTHER;
     if (form->form == SPK_FORM_PIXELS)
         w->sample.jpeg_pixels++;
     if (!w->transcoder || form->form != SPK_FORM_IDENTITY || !w->run->b->plan->image[m->field] || m->size == 0 ||
         spk_image_sniff(data, (size_t)m->size) != SPK_IMAGE_JPEG ||
-        !spk_tar_field(room, w->run->b->plan->fields[m->field], spk_form_name(SPK_FORM_COEFFICIENTS)))
+        !can_be_named(w->run->b->plan, sample, m->field, SPK_FORM_COEFFICIENTS))
         return SPK_OK;
     SPK_TRY(spk_transcode(w->transcoder, data, (size_t)m->size, o->max_pixels, &w->stored, &result, err));
     form->form = result == SPK_TRANSCODED ? SPK_FORM_COEFFICIENTS : SPK_FORM_IDENTITY;
-    if (w->pixels && (result == SPK_TRANSCODE_OTHER || result == SPK_TRANSCODE_UNEQUAL)) {
+    if (w->pixels && (result == SPK_TRANSCODE_OTHER || result == SPK_TRANSCODE_UNEQUAL) &&
+        can_be_named(w->run->b->plan, sample, m->field, SPK_FORM_PIXELS)) {
         SPK_TRY(spk_transcode_pixels(w->pixels, w->transcoder, data, (size_t)m->size, o->max_pixels, &w->stored,
                                      &form->original, &second, err));
         form->form = second == SPK_TRANSCODED ? SPK_FORM_PIXELS : SPK_FORM_IDENTITY;
@@ -104,12 +116,12 @@ static spk_status transcode(spk_worker *w, const spk_pack_plan_member *m, spk_st
 }
 
 /* A file in the form in which it is stored behind w->tar.len. */
-static spk_status put_file(spk_worker *w, const spk_pack_plan_member *m, spk_stored_form *form, bool *bad,
-                           spk_error *err)
+static spk_status put_file(spk_worker *w, uint32_t sample, const spk_pack_plan_member *m, spk_stored_form *form,
+                           bool *bad, spk_error *err)
 {
     bool stored = false, decode = w->run->b->plan->o->check == SPK_CHECK_DECODE;
     SPK_TRY(read_file(w, m, form, err));
-    SPK_TRY(transcode(w, m, form, &stored, err));
+    SPK_TRY(transcode(w, sample, m, form, &stored, err));
     /* What has its coefficients stored is sound: it has been decoded. */
     SPK_TRY(check_image(w, m, decode && form->form != SPK_FORM_COEFFICIENTS, bad, err));
     if (stored) {
@@ -128,15 +140,16 @@ static spk_status check_file(spk_worker *w, const spk_pack_plan_member *m, bool 
     return check_image(w, m, w->run->b->plan->o->check == SPK_CHECK_DECODE, bad, err);
 }
 
-static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan_member *m, bool *bad, spk_error *err)
+static spk_status put_member(spk_worker *w, uint32_t sample, const spk_pack_plan_member *m, bool *bad, spk_error *err)
 {
+    const spk_input *in = w->run->b->plan->in;
     spk_stored_form form = {m->size, m->size, SPK_FORM_IDENTITY};
     char room[SPK_FIELD_MAX + 1];
     SPK_TRY(spk_buf_reserve(&w->tar, SPK_TAR_BLOCK, err));
     size_t header = w->tar.len;
     w->tar.len += SPK_TAR_BLOCK;
     if (m->file) {
-        SPK_TRY(put_file(w, m, &form, bad, err));
+        SPK_TRY(put_file(w, sample, m, &form, bad, err));
     } else {
         SPK_TRY(spk_buf_append(&w->tar, m->text, (size_t)m->size, err));
     }
@@ -144,7 +157,7 @@ static spk_status put_member(spk_worker *w, const char *key, const spk_pack_plan
     const char *name = spk_tar_field(room, field, spk_form_name(form.form));
     if (!name)
         return spk_error_set(err, SPK_E_INVALID, "field \"%s\" is too long", field);
-    SPK_TRY(spk_tar_header(w->tar.data + header, key, name, form.size, err));
+    SPK_TRY(spk_tar_header(w->tar.data + header, spk_input_str(in, in->samples[sample].key), name, form.size, err));
     SPK_TRY(spk_buf_append(&w->forms, &form, sizeof form, err));
     return spk_tar_pad(&w->tar, err);
 }
@@ -191,7 +204,7 @@ spk_status spk_sample_read(spk_worker *w, uint32_t sample, bool all, bool *store
     for (spk_pack_plan_members_begin(&walk, plan, sample); spk_pack_plan_members_next(&walk, &m);) {
         bool bad = false;
         if (all)
-            SPK_TRY(put_member(w, key, &m, &bad, err));
+            SPK_TRY(put_member(w, sample, &m, &bad, err));
         else if (w->checker && m.file && plan->image[m.field])
             SPK_TRY(check_file(w, &m, &bad, err));
         skip = skip || bad;

@@ -125,6 +125,20 @@ def test_others_stay_as_they_are(case):
                  source, case.dir / "no", code=2)
 
 
+def test_names_in_the_tar_are_different(case):
+    """Also where a file has the name that the stored form of its neighbour would get."""
+    photo = next(iter(sorted(case.photos(1).rglob("*.jpg")))).read_bytes()
+    for path in ("a.jpg", "a.jpg.jpeg_coefficients", "b.jpg", "b.jpg.jpeg_pixels"):
+        case.write(case.dir / "src" / path, photo)
+    case.pack(case.dir / "src", case.dir / "keep", "--stem", "first")
+    case.pack(case.dir / "src", case.dir / "packed", "--stem", "first", "--jpeg", "fast")
+    case.spk("repack", "--jpeg", "fast", case.dir / "keep", case.dir / "repacked")
+    for dataset in (case.dir / "packed", case.dir / "repacked"):
+        equal(sorted(stored(dataset, case)), ["a.jpg", "a.jpg.jpeg_coefficients", "b.jpg.jpeg_coefficients", "b.jpg.jpeg_pixels"], "names")
+        case.spk("extract", "--quiet", "--original-names", dataset, str(dataset) + ".back")
+        same_trees(case.dir / "src", str(dataset) + ".back", "files")
+
+
 def test_damage_is_told_as_ever(case):
     source = case.dir / "src"
     photo = next(iter(sorted(case.photos(1).rglob("*.jpg")))).read_bytes()
