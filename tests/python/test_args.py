@@ -120,10 +120,23 @@ def test_torchvision_transforms_are_refused_with_a_hint(data):
     (["a", "b"], ValueError, "several places must be URLs"),
     (np.zeros(3), TypeError, "the path of a packed dataset is needed"),
     ("gopher://x/y", ValueError, "gopher"),
+    ("data\0more", ValueError, "null byte"),
+    (["data\0more"], ValueError, "null byte"),
 ])  # fmt: skip
 def test_paths(path, kind, text):
     with pytest.raises(kind, match=text):
         shardpack.Loader(path, batch_size=1)
+
+
+def test_text_with_a_zero_byte(data, tmp_path):
+    """It is not cut there: another dataset than the one that was meant would be taken."""
+    for call in (lambda: shardpack.Dataset(data + "\0x"), lambda: shardpack.verify(data + "\0x"),
+                 lambda: shardpack.repack(data + "\0x", tmp_path / "out", jpeg="fast"),
+                 lambda: shardpack.Loader(data, batch_size=1, cache_dir="x\0y"),
+                 lambda: shardpack.pack(tmp_path, tmp_path / "out", prefix="a\0b"),
+                 lambda: shardpack.pack(tmp_path, tmp_path / "out", include=["a\0b"])):  # fmt: skip
+        with pytest.raises(ValueError, match="null byte"):
+            call()
 
 
 def test_paths_that_work(data):

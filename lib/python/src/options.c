@@ -59,7 +59,9 @@ static int set_one(void *at, const core_option *option, PyObject *value)
             memcpy((char *)at + (size_t)i * sizeof(float), &(float){(float)real[i]}, sizeof(float));
         break;
     case CORE_TEXT: {
-        const char *text = PyBytes_AsString(value);
+        char *text = NULL;
+        if (PyBytes_AsStringAndSize(value, &text, NULL) < 0) /* also if there is a zero byte in it */
+            return -1;
         memcpy(at, &text, sizeof text);
         break;
     }
@@ -156,9 +158,12 @@ int core_texts_set(PyObject *list, const char ***out, size_t *n)
     if (count < 0)
         return -1;
     *out = PyMem_Calloc((size_t)count + 1, sizeof **out);
-    for (Py_ssize_t i = 0; *out && i < count; i++)
-        if (!((*out)[i] = PyBytes_AsString(PyList_GetItem(list, i))))
+    for (Py_ssize_t i = 0; *out && i < count; i++) {
+        char *text = NULL;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(list, i), &text, NULL) < 0)
             return -1;
+        (*out)[i] = text;
+    }
     *n = (size_t)count;
     return *out ? 0 : (PyErr_NoMemory(), -1);
 }
