@@ -87,7 +87,7 @@ const opt pack_options[] = {
      .def = "keep",
      .values = jpeg_words,
      .help = "How JPEG files are stored: as they are, or fast: as their coefficients, which takes less "
-             "room and is decoded by the loader 2.5 times as fast as by libjpeg-turbo, to the same pixels. All "
+             "room and is decoded by the loader 3 times as fast as by libjpeg-turbo, to the same pixels. All "
              "commands and readers of shardpack give "
              "the files back byte for byte; to other tools they are blobs. Each is tried at once; what does not come "
              "back exactly, or would not be smaller, stays as it is."},
