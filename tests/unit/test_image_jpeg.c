@@ -83,10 +83,11 @@ START_TEST(pairs_are_transformed_like_single_blocks)
             out[b] = two[b];
         }
         memset(one, 1, sizeof one);
-        ck_assert(plain->idct(items, n, quant, 8));
+        bool done = plain->idct(items, n, quant, 8);
+        ck_assert(done || !no_limits);
         memset(two, 1, sizeof two);
-        ck_assert(plain->idct_pairs(pairs, out, n, quant, 8));
-        ck_assert_mem_eq(one, two, sizeof one);
+        ck_assert(plain->idct_pairs(pairs, out, n, quant, 8) == done);
+        ck_assert(!done || memcmp(one, two, sizeof one) == 0);
         memset(two, 1, sizeof two);
         ck_assert(!vector || vector->idct_pairs(pairs, out, n, quant, 8));
         ck_assert(!vector || memcmp(one, two, sizeof one) == 0);
