@@ -4,7 +4,8 @@
  *   streamed  neither: images are checked in a first pass, file by file, and at its turn everything is read again in
  *             pieces (which are compared with the scan, so both passes see the same bytes).
  * Memory per worker: 8 MiB and the largest file. Where files are stored in another form, or come from a dataset, every
- * frame that is not small is held, and so is the one that it is made from. */
+ * frame that is not small is held, and so is the one that it is made from; and making the form of a JPEG takes up to 9
+ * bytes for each of its pixels. */
 #include <string.h>
 
 #include "pack/build_parts.h"
