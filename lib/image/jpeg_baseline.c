@@ -149,13 +149,15 @@ static bool take_tables(spk_jpeg_baseline *d, const struct jpeg_decompress_struc
 
 /* ---- between MCUs ---- */
 
-static bool overrun(const spk_jpeg_baseline *d, const bit_reader *b)
+static bool overrun(const spk_jpeg_baseline *d)
 {
+    const bit_reader *b = &d->bits;
     return 8 * (size_t)(b->p - d->feed.bytes) > 8 * spk_feed_usable(&d->feed) + b->n % 64;
 }
 
-static bool restart(spk_jpeg_baseline *d, bit_reader *b)
+static bool restart(spk_jpeg_baseline *d)
 {
+    bit_reader *b = &d->bits;
     if (!d->feed.closed)
         spk_feed_more(&d->feed, &b->p);
     size_t used = 8 * (size_t)(b->p - d->feed.bytes) - b->n % 64;
@@ -169,9 +171,10 @@ static bool restart(spk_jpeg_baseline *d, bit_reader *b)
 }
 
 /* Before an MCU: goes past a restart marker, has enough bytes ready. False if the file has come to its end. */
-static bool look_after(spk_jpeg_baseline *d, bit_reader *b)
+static bool look_after(spk_jpeg_baseline *d)
 {
-    if (overrun(d, b) || (d->to_go == 0 && !restart(d, b)))
+    bit_reader *b = &d->bits;
+    if (overrun(d) || (d->to_go == 0 && !restart(d)))
         return false;
     if (!d->feed.closed && (size_t)(b->p - d->feed.bytes) + SPK_FEED_SLACK > d->feed.len)
         spk_feed_more(&d->feed, &b->p);
@@ -192,7 +195,7 @@ static bool begin_scan(spk_jpeg_baseline *d, const struct jpeg_decompress_struct
     d->to_go = d->interval > 0 ? d->interval : UINT32_MAX;
     d->next_restart = 0;
     memset(d->last_dc, 0, sizeof d->last_dc);
-    return look_after(d, &d->bits);
+    return look_after(d);
 }
 
 /* ---- blocks ---- */
@@ -228,6 +231,17 @@ static INLINE uint32_t peek(bit_reader *b, const spk_huffman *h)
     return e;
 }
 
+/* The same for two of AC. */
+static INLINE uint64_t peek_pair(bit_reader *b, const spk_huffman *h)
+{
+    uint64_t e = h->pair[b->window >> (64 - SPK_HUFFMAN_PEEK)];
+    if (__builtin_expect((e & SPK_HUFFMAN_LONG) != 0, 0)) {
+        refill(b);
+        e = SPK_HUFFMAN_PAIR(spk_huffman_find(h, b->window), 1, 0, 0);
+    }
+    return e;
+}
+
 static INLINE void drop(bit_reader *b, uint32_t e)
 {
     b->window <<= e & 63;
@@ -243,10 +257,29 @@ static INLINE int32_t number(const bit_reader *b, uint32_t e)
 }
 
 /* From zigzag to rows; behind it, where the end of a block leads, the place of DC, which is written last. */
-static const uint8_t order[SPK_HUFFMAN_END + 64] = {0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,
-                                                    12, 19, 26, 33, 40, 48, 41, 34, 27, 20, 13, 6,  7,  14, 21, 28,
-                                                    35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23, 30, 37, 44, 51,
-                                                    58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+static const uint8_t order[SPK_HUFFMAN_END + 64 + SPK_HUFFMAN_RUN_MAX] = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
+/* Reads two numbers behind place `at`, or one; returns where the last one is, 63 and more at the end of the block. */
+static INLINE uint32_t read_pair(bit_reader *b, const spk_huffman *ac, uint32_t at, int16_t *out, bool keep)
+{
+    uint64_t e = peek_pair(b, ac);
+    bit_reader before = *b;
+    uint32_t one = at + (uint32_t)(e >> 32 & 255), two = at + (uint32_t)(e >> 24 & 255);
+    if (keep) {
+        out[order[one]] = (int16_t)(e >> 48);
+        out[order[two]] = (int16_t)number(b, (uint32_t)e);
+    }
+    drop(b, (uint32_t)e);
+    if (__builtin_expect(two >= 63 && one >= 63, 0) && (e >> 40 & 255) > 0) { /* what follows is the next block's */
+        *b = before;
+        drop(b, (uint32_t)(e >> 40 & 255));
+        return one;
+    }
+    return two;
+}
 
 /* Reads a block; its coefficients go to `out`, which is zero, unless it is not kept. Returns where it ended: at 63,
  * or SPK_HUFFMAN_END + the last one's place; anything else is a fault. */
@@ -260,18 +293,10 @@ static INLINE uint32_t read_block(bit_reader *b, const slot *s, int32_t *last_dc
     fault |= *last_dc != (int16_t)*last_dc;
     do {
         refill(b);
-        e = peek(b, s->ac);
-        at += e >> 24;
-        if (keep)
-            out[order[at]] = (int16_t)number(b, e);
-        drop(b, e);
+        at = read_pair(b, s->ac, at, out, keep);
         if (at >= 63)
             break;
-        e = peek(b, s->ac);
-        at += e >> 24;
-        if (keep)
-            out[order[at]] = (int16_t)number(b, e);
-        drop(b, e);
+        at = read_pair(b, s->ac, at, out, keep);
     } while (at < 63);
     if (keep)
         out[0] = (int16_t)*last_dc;
@@ -291,14 +316,18 @@ static INLINE void list_block(spk_jpeg_baseline *d, const slot *s, uint32_t x, c
 /* Reads `count` MCUs from column x on, at most CHUNK if they are kept. */
 static INLINE bool read_mcus(spk_jpeg_baseline *d, uint32_t x, uint32_t count, bool keep)
 {
-    bit_reader b = d->bits;
+    bit_reader b = d->bits; /* no pointer to it is left behind, so it is in registers */
     uint32_t faults = 0;
     int16_t *coef = d->coef;
     if (keep)
         memset(coef, 0, (size_t)count * d->slots_n * 64 * sizeof *coef);
     for (; count > 0; count--, x++) {
-        if ((b.p > d->limit || d->to_go == 0) && !look_after(d, &b))
-            return false;
+        if (b.p > d->limit || d->to_go == 0) {
+            d->bits = b;
+            if (!look_after(d))
+                return false;
+            b = d->bits;
+        }
         d->to_go--;
         for (uint32_t i = 0; i < d->slots_n; i++) {
             const slot *s = &d->slots[i];
@@ -369,7 +398,7 @@ static bool decode(spk_jpeg_baseline *d, read_fn keep, read_fn skip)
         for (uint32_t x = x0; x < x1; x += CHUNK)
             if (!keep(d, x, x1 - x < CHUNK ? x1 - x : CHUNK) || !make_samples(d))
                 return false;
-        if (!skip(d, x1, r->mcus_x - x1) || overrun(d, &d->bits))
+        if (!skip(d, x1, r->mcus_x - x1) || overrun(d))
             return false;
         if (y >= r->mcu_y0)
             spk_jpeg_raster_emit(r, y);

@@ -39,6 +39,28 @@ static bool make(spk_huffman *h)
     return true;
 }
 
+/* The number of `size` bits that starts at bit `at` of PEEK ones: T.81, EXTEND. */
+static int32_t number_in(uint32_t window, uint32_t at, uint32_t size)
+{
+    uint32_t v = (window >> (SPK_HUFFMAN_PEEK - at - size)) & ((1u << size) - 1);
+    return size == 0 || v >> (size - 1) != 0 ? (int32_t)v : (int32_t)v - (int32_t)(1u << size) + 1;
+}
+
+static void make_pairs(spk_huffman *h)
+{
+    for (uint32_t i = 0; i < 1u << SPK_HUFFMAN_PEEK; i++) {
+        uint32_t one = h->entry[i], bits = one & 255, code_bits = one >> 8 & 255, size = one >> 16 & 255;
+        h->pair[i] = SPK_HUFFMAN_PAIR(one, 1, 0, 0);
+        if (bits >= SPK_HUFFMAN_PEEK || one >> 24 > SPK_HUFFMAN_RUN_MAX) /* also what is long, or the end */
+            continue;
+        uint32_t two = h->entry[(i << bits) & ((1u << SPK_HUFFMAN_PEEK) - 1)], advance = (one >> 24) + (two >> 24);
+        if ((two & SPK_HUFFMAN_LONG) || (two >> 8 & 255) > SPK_HUFFMAN_PEEK - bits)
+            continue;
+        two = SPK_HUFFMAN_ENTRY(bits + (two & 255), bits + (two >> 8 & 255), two >> 16 & 255, advance);
+        h->pair[i] = SPK_HUFFMAN_PAIR(two, one >> 24, bits, number_in(i, code_bits, size));
+    }
+}
+
 bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t values[256], bool dc)
 {
     if (h->made && h->dc == dc && memcmp(h->bits + 1, bits + 1, 16) == 0 && memcmp(h->values, values, 256) == 0)
@@ -47,6 +69,8 @@ bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t valu
     memcpy(h->values, values, sizeof h->values);
     h->dc = dc;
     h->made = make(h);
+    if (h->made && !dc)
+        make_pairs(h);
     return h->made;
 }
 

@@ -20,7 +20,16 @@
 #define SPK_HUFFMAN_BAD 64u
 #define SPK_HUFFMAN_BITS_MAX 27u /* of a code and its number */
 
+/* Two codes at once, as AC needs most of the time: one with its number, which is then known (`value`, at `place` places
+ * further on, after `first` bits), and the code behind it, whose number may reach beyond what was looked up. The lower
+ * half is an entry for both together, SPK_HUFFMAN_LONG as there. A code that does not fit before another one is the
+ * second; then first and value are 0 and place is 1, where the zero written does no harm. */
+#define SPK_HUFFMAN_PAIR(entry, place, first, value)                                                                   \
+    ((uint64_t)(entry) | (uint64_t)(place) << 32 | (uint64_t)(first) << 40 | (uint64_t)(uint16_t)(value) << 48)
+#define SPK_HUFFMAN_RUN_MAX 16u /* places that a number is further on than the one before, at most */
+
 typedef struct spk_huffman {
+    uint64_t pair[1 << SPK_HUFFMAN_PEEK]; /* of AC */
     uint32_t entry[1 << SPK_HUFFMAN_PEEK];
     uint32_t symbol[256];          /* entries in the order of the codes */
     int32_t max[17];               /* largest code of each length, -1 without */
