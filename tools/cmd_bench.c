@@ -107,6 +107,8 @@ static int look(bench *b, spk_loader_estimate *most, uint32_t sweep[BENCH_PASSES
     if (rc == CLI_OK) {
         spk_dataset_get_stat(t.dataset, &b->stat);
         rc = loader_make(&setup, b->opts, t.dataset, 0);
+        if (setup.indices)
+            b->stat.samples = setup.options.index_count;
     }
     if (rc == CLI_OK) {
         b->images = setup.columns[0].kind == SPK_COLUMN_IMAGE;

@@ -165,7 +165,7 @@ static int run_epoch(stream *s)
     return rc;
 }
 
-static int open_loader(stream *s, const spk_dataset *dataset)
+static int open_loader(stream *s, spk_dataset *dataset)
 {
     const stream_values *v = s->values;
     spk_loader_estimate estimate;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "only.h"
 
 enum { IMAGE_AUTO, IMAGE_TRAIN, IMAGE_EVAL, IMAGE_WHOLE, IMAGE_NONE };
 
@@ -155,8 +156,9 @@ static void set_options(spk_loader_options *p, const opts *o)
                               .on_wait = on_wait};
 }
 
-int loader_make(loader_setup *s, const opts *o, const spk_dataset *dataset, int keys)
+int loader_make(loader_setup *s, const opts *o, spk_dataset *dataset, int keys)
 {
+    const loader_values *v = o->values;
     memset(s, 0, sizeof *s);
     set_options(&s->options, o);
     int rc = add_image(s, o, dataset);
@@ -165,6 +167,9 @@ int loader_make(loader_setup *s, const opts *o, const spk_dataset *dataset, int 
     s->columns[s->count++].kind = SPK_COLUMN_VALID;
     if (rc == CLI_OK)
         rc = add_fields(s, o);
+    if (rc == CLI_OK && v->only)
+        rc = only_read(v->only, dataset, &s->indices, &s->options.index_count);
+    s->options.indices = s->indices;
     if (keys)
         s->columns[s->count++].kind = SPK_COLUMN_KEY;
     s->options.columns = s->columns;
@@ -175,7 +180,9 @@ int loader_make(loader_setup *s, const opts *o, const spk_dataset *dataset, int 
 void loader_free(loader_setup *s)
 {
     free(s->names);
+    free(s->indices);
     s->names = NULL;
+    s->indices = NULL;
 }
 
 const char *loader_column_name(const spk_column *column)

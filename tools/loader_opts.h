@@ -14,7 +14,7 @@ typedef struct loader_values {
     int shuffle, tail, on_error, image;
     int interpolation, dtype, layout, fast, exif;
     double timeout, hflip;
-    const char *mean, *std, *fields, *image_field;
+    const char *mean, *std, *fields, *image_field, *only;
 } loader_values;
 
 extern const char *const loader_image_words[], *const loader_tail_words[], *const loader_error_words[];
@@ -28,13 +28,14 @@ typedef struct loader_setup {
     spk_column columns[LOADER_COLUMNS_MAX];
     size_t count;
     char *names; /* of the fields */
+    uint64_t *indices;
 } loader_setup;
 
 /* Defaults that are not zero. */
 void loader_init(loader_values *v);
 /* Makes the setup: image (unless none), label, index, valid, the fields, and the key if `keys`. Returns the exit
  * status, after a message; the setup is freed by the caller in either case. */
-int loader_make(loader_setup *s, const opts *o, const spk_dataset *dataset, int keys);
+int loader_make(loader_setup *s, const opts *o, spk_dataset *dataset, int keys);
 void loader_free(loader_setup *s);
 /* What a column is called in output. */
 const char *loader_column_name(const spk_column *column);

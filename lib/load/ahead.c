@@ -106,6 +106,29 @@ static spk_status make_lanes(spk_ahead *a, const spk_plan *plan, spk_error *err)
     return SPK_OK;
 }
 
+static uint64_t frame_of(const spk_ahead *a, const spk_shard *shard, uint64_t sample)
+{
+    uint64_t number = 0, within = 0;
+    spk_shard_cache_locate(a->cache, sample, &number, &within);
+    return spk_shard_frame_of(shard, within);
+}
+
+/* How many of the n samples from `first` on, all in this shard, are in frames that follow each other: all but where
+ * only some samples are chosen. */
+static uint64_t count_together(const spk_ahead *a, const spk_shard *shard, uint64_t first, uint64_t n)
+{
+    uint64_t k = 1, last = frame_of(a, shard, first);
+    if (spk_shard_cache_has_all(a->cache))
+        return n;
+    for (; k < n; k++) {
+        uint64_t frame = frame_of(a, shard, first + k);
+        if (frame > last + 1)
+            break;
+        last = frame;
+    }
+    return k;
+}
+
 /* The samples [first, first + n): tails of their shards, or their frames. */
 static spk_status announce(spk_ahead *a, uint64_t first, uint64_t n, bool frames, spk_error *err)
 {
@@ -114,10 +137,11 @@ static spk_status announce(spk_ahead *a, uint64_t first, uint64_t n, bool frames
         uint64_t number = 0, within = 0, from = 0, to = 0;
         uint32_t bytes = 0, content = 0;
         spk_shard_cache_locate(a->cache, first, &number, &within);
-        uint64_t left = spk_shard_cache_samples(a->cache, number) - within, k = n < left ? n : left;
+        uint64_t left = spk_shard_cache_end(a->cache, number) - first, k = n < left ? n : left;
         if (frames) {
             SPK_TRY(spk_shard_cache_get(a->cache, number, &shard, err));
-            uint64_t first_frame = spk_shard_frame_of(shard, within), last = spk_shard_frame_of(shard, within + k - 1);
+            k = count_together(a, shard, first, k);
+            uint64_t first_frame = spk_shard_frame_of(shard, within), last = frame_of(a, shard, first + k - 1);
             if (a->told_shard == number && first_frame < a->told_frame)
                 first_frame = a->told_frame;
             if (first_frame <= last) {
@@ -176,7 +200,7 @@ static uint64_t read_before(const spk_plan *plan, const lane_state *s, uint64_t 
     return place < s->end ? place : s->end;
 }
 
-/* The next part of the lane's share of Q. */
+/* The next part of the lane's share of Q: of a span, as far as its frames follow each other. */
 static spk_status add_run(spk_ahead *a, const spk_plan *plan, lane_state *s, spk_error *err)
 {
     const spk_shard *shard = NULL;
@@ -185,10 +209,11 @@ static spk_status add_run(spk_ahead *a, const spk_plan *plan, lane_state *s, spk
     SPK_TRY(spk_grow(&s->runs, &s->runs_cap, s->runs_n + 1, sizeof *s->runs, err));
     spk_shard_cache_locate(a->cache, first, &number, &within);
     SPK_TRY(spk_shard_cache_get(a->cache, number, &shard, err));
+    stop = s->runs_end + count_together(a, shard, first, stop - s->runs_end);
     run *r = &s->runs[s->runs_n];
     *r = (run){.start = s->runs_end, .stop = stop, .first = first, .shard = number, .reader = ++a->readers};
     spk_shard_frame_range(shard, spk_shard_frame_of(shard, within), &r->from, &bytes, &content);
-    spk_shard_frame_range(shard, spk_shard_frame_of(shard, within + (stop - r->start) - 1), &last, &bytes, &content);
+    spk_shard_frame_range(shard, frame_of(a, shard, first + (stop - r->start) - 1), &last, &bytes, &content);
     r->asked = r->from;
     r->to = last + bytes;
     s->runs_n++;

@@ -177,7 +177,7 @@ static spk_status run_row(spk_engine *e, spk_fill *f, const spk_task *t, uint64_
     spk_ahead_row(e->ahead, e->plan, t, output);
     SPK_TRY(get_item(e, t, output, &item, &key.repeat, err));
     key.index = item->index;
-    spk_shard_cache_locate(e->reader.cache, item->index, &number, &within);
+    spk_shard_cache_locate(e->reader.cache, item->sample, &number, &within);
     const char *shard = spk_shard_cache_name(e->reader.cache, number);
     spk_activity_set(e->reader.activity, shard, ": sample ", item->key);
     return spk_fill_row(f, row, item, &key, shard, t->pad, err);

@@ -201,23 +201,24 @@ static spk_status own(const spk_needs *needs, spk_item *item, spk_error *err)
     return SPK_OK;
 }
 
-spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t index, bool copy, spk_item *item,
+spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t number, bool copy, spk_item *item,
                          spk_error *err)
 {
-    uint64_t number = 0, within = 0;
+    uint64_t s = 0, within = 0;
     const spk_shard *shard = NULL;
     item->held = false;
     free(item->bad);
     item->bad = NULL;
-    spk_shard_cache_locate(r->cache, index, &number, &within);
-    SPK_TRY(spk_shard_cache_get(r->cache, number, &shard, err));
+    spk_shard_cache_locate(r->cache, number, &s, &within);
+    SPK_TRY(spk_shard_cache_get(r->cache, s, &shard, err));
     const spk_index *x = spk_shard_index(shard);
-    if (!hold->held || hold->shard != number || within < x->frame_first[hold->frame] ||
+    if (!hold->held || hold->shard != s || within < x->frame_first[hold->frame] ||
         within >= x->frame_first[hold->frame + 1])
-        SPK_TRY(read_frame(r, hold, shard, number, spk_shard_frame_of(shard, within), err));
+        SPK_TRY(read_frame(r, hold, shard, s, spk_shard_frame_of(shard, within), err));
 
     const spk_index_sample *sample = &x->samples[within];
-    item->index = index;
+    item->sample = number;
+    item->index = spk_shard_cache_index(r->cache, s, within);
     item->key = x->strings + sample->key;
     item->key_len = sample->key_len;
     for (uint32_t n = 0; n < r->needs.n; n++)

@@ -27,7 +27,8 @@ typedef struct spk_item_field {
 /* A sample, or why it cannot be had. Zero-initialise but for fields, which has room for every need; spk_item_clear
  * frees what it owns. */
 typedef struct spk_item {
-    uint64_t index; /* in the dataset; meaningless while !held */
+    uint64_t sample; /* its number in the plan; meaningless while !held */
+    uint64_t index;  /* in the dataset: the same unless only some samples are chosen */
     bool held;
     spk_error *bad; /* content error: its frame is damaged. The fields are then all missing */
     const char *key;
@@ -60,10 +61,10 @@ typedef struct spk_item_reader {
     spk_activity *activity;
 } spk_item_reader;
 
-/* Reads sample `index` through a held frame. copy: into the item's own block; else key and fields are borrowed from
- * shard and frame, valid until the next read through any frame. A damaged frame is no error here but of the item (bad);
- * a shard that cannot be opened or read is. */
-SPK_CHECK spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t index, bool copy, spk_item *item,
+/* Reads a sample, by its number in the plan, through a held frame. copy: into the item's own block; else key and fields
+ * are borrowed from shard and frame, valid until the next read through any frame. A damaged frame is no error here but
+ * of the item (bad); a shard that cannot be opened or read is. */
+SPK_CHECK spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t number, bool copy, spk_item *item,
                                    spk_error *err);
 /* Room for n bytes in a block whose content is not kept: the block itself unless it is too small, or larger than it
  * should be by more than an eighth and slack. */

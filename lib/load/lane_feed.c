@@ -114,7 +114,7 @@ static spk_status step(spk_lane_feed *f, spk_item_reader *r, spk_error *err)
     f->repeat = s.repeat;
     if (s.slot == SPK_LANE_DIRECT) {
         f->current = spare;
-        if (spare->held && spare->index == s.sample)
+        if (spare->held && spare->sample == s.sample)
             return SPK_OK;
         return spk_item_read(r, &f->frame, s.sample, true, spare, err);
     }

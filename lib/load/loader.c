@@ -91,20 +91,21 @@ static spk_status set_options(spk_loader *l, const spk_loader_options *o, spk_er
     return spk_worker_find(&l->program, o->worker_program, err);
 }
 
-static spk_status make_memory(spk_loader *l, spk_error *err)
+static spk_status make_memory(spk_loader *l, const spk_loader_options *o, spk_error *err)
 {
+    const spk_choice choice = {o->indices, o->index_count};
     char *folder = NULL;
     spk_shm_head layout;
     spk_memory_need need;
     const spk_load_spec *spec = &l->core->spec;
     SPK_TRY(spk_loader_folder(l->dataset, &folder, err));
-    spk_status status = spk_memory_layout(&layout, spec, l->dataset, folder, l->ring.n, err);
+    spk_status status = spk_memory_layout(&layout, spec, l->dataset, &choice, folder, l->ring.n, err);
     if (status == SPK_OK) {
         spk_loader_need(spec, l->dataset, &layout, &need);
         status = spk_memory_check(&need, NULL, NULL, err);
     }
     if (status == SPK_OK)
-        status = spk_memory_new(&l->core->memory, &layout, spec, l->dataset, folder,
+        status = spk_memory_new(&l->core->memory, &layout, spec, l->dataset, &choice, folder,
                                 l->workers_n > 0 || l->pin != SPK_PIN_OFF, err);
     if (status == SPK_OK && l->core->memory.fd >= 0) {
         l->core->memory.fd = spk_fd_move(l->core->memory.fd);
@@ -138,7 +139,7 @@ static spk_status open_loader(spk_loader *l, const spk_loader_options *o, spk_er
     l->core->memory.fd = -1;
     SPK_TRY(spk_load_spec_make(&l->core->spec, l->dataset, o, err));
     SPK_TRY(set_options(l, o, err));
-    SPK_TRY(make_memory(l, err));
+    SPK_TRY(make_memory(l, o, err));
     SPK_TRY(spk_loader_pin(l, o, err));
     SPK_TRY(start(l, err));
     l->delivered.epoch = SPK_EPOCH_NONE; /* nowhere yet */

@@ -131,8 +131,9 @@ spk_status spk_loader_estimate_memory(const spk_dataset *dataset, const spk_load
     if (!spec)
         return spk_error_nomem(err, sizeof *spec);
     spk_status status = spk_load_spec_make(spec, dataset, &o, err);
+    const spk_choice choice = {o.indices, o.index_count};
     if (status == SPK_OK)
-        status = spk_memory_layout(&layout, spec, dataset, spk_dataset_folder(dataset),
+        status = spk_memory_layout(&layout, spec, dataset, &choice, spk_dataset_folder(dataset),
                                    spk_loader_slots(spec, o.prefetch), err);
     if (status == SPK_OK)
         status = share_lanes(spec, &share, err);

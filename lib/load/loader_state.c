@@ -22,6 +22,7 @@ typedef struct state {
     uint64_t version, epoch, position, total, substituted;
     uint64_t seed; /* as text in the file: other readers keep 53 bits of a number */
     bool shuffle;
+    char choice[SPK_CHOICE_CHARS]; /* as in the spec */
     uint64_t order, global_batch, chunk, groups, buffer, span, echo;
 } state;
 
@@ -40,6 +41,10 @@ spk_status spk_loader_state_save(const spk_loader *l, char **out, spk_error *err
                   "order", (int)SPK_PLAN_ORDER, "shuffle", (int)p->shuffle, "global_batch", (json_int_t)p->global_batch,
                   "chunk", (json_int_t)p->chunk, "lane_groups", (json_int_t)p->groups, "lane_buffer",
                   (json_int_t)p->buffer, "span", (json_int_t)p->span, "echo", (json_int_t)p->echo);
+    if (root && *l->core->spec.choice && json_object_set_new(root, "indices", json_string(l->core->spec.choice)) != 0) {
+        json_decref(root);
+        root = NULL;
+    }
     *out = root ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
     return *out ? SPK_OK : spk_error_nomem(err, 1024);
@@ -107,6 +112,10 @@ static spk_status parse_root(const json_t *root, state *s, spk_error *err)
     SPK_TRY(spk_json_number(&at, "total", &s->total, err));
     SPK_TRY(spk_json_number(&at, "substituted", &s->substituted, err));
     SPK_TRY(parse_seed(&at, &s->seed, err));
+    if (json_object_get(root, "indices")) {
+        SPK_TRY(spk_json_text(&at, "indices", &text, err));
+        snprintf(s->choice, sizeof s->choice, "%s", text);
+    }
     SPK_TRY(parse_plan(root, s, err));
     if (s->epoch > SPK_PLAN_EPOCH_MAX || s->position > s->total)
         return spk_error_set(err, SPK_E_FORMAT, "position %" PRIu64 " of %" PRIu64 " in epoch %" PRIu64 " cannot be",
@@ -151,6 +160,11 @@ static spk_status list_differences(const spk_loader *l, const state *s, spk_buf 
     SPK_TRY(differ(list, "seed", s->seed, p->seed, err));
     SPK_TRY(differ(list, "shuffle", s->shuffle, p->shuffle, err));
     SPK_TRY(differ(list, "echo", s->echo, p->echo, err));
+    if (strcmp(s->choice, spec->choice) != 0)
+        SPK_TRY(spk_buf_printf(list, err, "%sindices %s", list->len > 0 ? ", " : "",
+                               !*s->choice      ? "were not given and are now"
+                               : !*spec->choice ? "were given and are not now"
+                                                : "were others"));
     SPK_TRY(differ(list, "the number of samples in an epoch (limit)", s->total, spec->total, err));
     if (s->shuffle && p->shuffle) {
         SPK_TRY(differ(list, "chunk", s->chunk, p->chunk, err));

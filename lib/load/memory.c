@@ -24,14 +24,24 @@ static bool place(uint64_t *end, uint64_t align, uint64_t n, uint64_t size, uint
     return spk_add_u64(*at, bytes, end) && *end <= INT64_MAX;
 }
 
-static spk_status names_bytes(const spk_dataset *dataset, uint64_t shards, const char *folder, uint64_t *out,
+/* Whether the shard is in the catalog: all are, but for those without a chosen sample. */
+static bool is_wanted(const spk_choice *choice, const spk_shard_row *row, uint64_t *at)
+{
+    return spk_choice_count(choice, row, at) > 0 || !choice->indices;
+}
+
+static spk_status names_bytes(const spk_dataset *dataset, const spk_choice *choice, const char *folder, uint64_t *out,
                               spk_error *err)
 {
     spk_shard_row row;
+    spk_dataset_stat stat;
+    uint64_t at = 0;
     *out = strlen(folder) + 1;
-    for (uint64_t i = 0; i < shards; i++) {
+    spk_dataset_get_stat(dataset, &stat);
+    for (uint64_t i = 0; i < stat.shards; i++) {
         SPK_TRY(spk_dataset_get_shard(dataset, i, &row, err));
-        *out += strlen(row.path) + 1;
+        if (is_wanted(choice, &row, &at))
+            *out += strlen(row.path) + 1;
     }
     return SPK_OK;
 }
@@ -52,11 +62,11 @@ static spk_status net_bytes(const spk_dataset *dataset, uint64_t *out, spk_error
 }
 
 spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const spk_dataset *dataset,
-                             const char *folder, uint32_t slots, spk_error *err)
+                             const spk_choice *choice, const char *folder, uint32_t slots, spk_error *err)
 {
     uint64_t end = sizeof *out, names = 0, workers = spec->workers > 0 ? spec->workers : 1;
     memset(out, 0, sizeof *out);
-    SPK_TRY(names_bytes(dataset, spec->shards, folder, &names, err));
+    SPK_TRY(names_bytes(dataset, choice, folder, &names, err));
     SPK_TRY(net_bytes(dataset, &out->net_bytes, err));
     out->protocol = SPK_PROTOCOL;
     memcpy(out->version, SPK_VERSION_STRING, sizeof SPK_VERSION_STRING);
@@ -65,6 +75,8 @@ spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const
     bool fits = place(&end, 64, 1, sizeof *spec, &out->spec);
     fits = fits && place(&end, 64, spec->shards + 1, sizeof(uint64_t), &out->first_sample);
     fits = fits && place(&end, 64, spec->shards, sizeof(spk_shm_shard), &out->shards);
+    if (choice->indices)
+        fits = fits && place(&end, 64, spec->samples, sizeof(uint32_t), &out->chosen);
     fits = fits && place(&end, 64, 1, names, &out->names);
     fits = fits && place(&end, SPK_SLOT_ALIGN, workers, sizeof(spk_activity), &out->activity_at);
     if (dataset->net)
@@ -80,27 +92,35 @@ spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const
     return SPK_OK;
 }
 
+/* Shards and samples that are not chosen are left out. */
 static spk_status fill(uint8_t *base, const spk_shm_head *layout, const spk_load_spec *spec, const spk_dataset *dataset,
-                       const char *folder, spk_error *err)
+                       const spk_choice *choice, const char *folder, spk_error *err)
 {
     spk_shard_row row;
     memcpy(base, layout, sizeof *layout);
     memcpy(base + layout->spec, spec, sizeof *spec);
-    uint64_t *first = (uint64_t *)(base + layout->first_sample);
+    uint64_t *first = (uint64_t *)(base + layout->first_sample), i = 0, sample = 0;
     spk_shm_shard *shards = (spk_shm_shard *)(base + layout->shards);
+    uint32_t *chosen = choice->indices ? (uint32_t *)(base + layout->chosen) : NULL;
     char *names = (char *)base + layout->names;
     size_t at = strlen(folder) + 1;
     memcpy(names, folder, at); /* layout->folder is 0 */
-    for (uint64_t i = 0; i < spec->shards; i++) {
-        SPK_TRY(spk_dataset_get_shard(dataset, i, &row, err));
-        first[i] = row.first_sample;
+    for (uint64_t number = 0; i < spec->shards; number++) {
+        SPK_TRY(spk_dataset_get_shard(dataset, number, &row, err));
+        uint64_t from = sample;
+        if (!is_wanted(choice, &row, &sample))
+            continue;
+        first[i] = chosen ? from : row.first_sample;
+        for (uint64_t k = from; chosen && k < sample; k++)
+            chosen[k] = (uint32_t)(choice->indices[k] - row.first_sample);
         shards[i] = (spk_shm_shard){.name = at,
+                                    .first = row.first_sample,
                                     .samples = row.samples,
                                     .frames = row.frames,
                                     .bytes = row.bytes,
                                     .tar_bytes = row.tar_bytes,
                                     .index_offset = row.index_offset};
-        memcpy(shards[i].tail_sha256, row.tail_sha256, sizeof shards[i].tail_sha256);
+        memcpy(shards[i++].tail_sha256, row.tail_sha256, sizeof row.tail_sha256);
         size_t n = strlen(row.path) + 1;
         memcpy(names + at, row.path, n);
         at += n;
@@ -125,7 +145,8 @@ static spk_status make_memfd(uint64_t bytes, int *out, spk_error *err)
 }
 
 spk_status spk_memory_new(spk_memory *out, const spk_shm_head *layout, const spk_load_spec *spec,
-                          const spk_dataset *dataset, const char *folder, bool shared, spk_error *err)
+                          const spk_dataset *dataset, const spk_choice *choice, const char *folder, bool shared,
+                          spk_error *err)
 {
     spk_memory m = {.base = NULL, .bytes = layout->bytes, .fd = -1};
     memset(out, 0, sizeof *out);
@@ -141,7 +162,7 @@ spk_status spk_memory_new(spk_memory *out, const spk_shm_head *layout, const spk
         return status;
     }
     m.base = p;
-    spk_status status = fill(m.base, layout, spec, dataset, folder, err);
+    spk_status status = fill(m.base, layout, spec, dataset, choice, folder, err);
     if (status < 0)
         spk_memory_free(&m);
     else

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "load/choice.h"
 #include "load/protocol.h"
 
 /* Mapped memory. fd is -1 if it is plain memory of this process only. */
@@ -13,13 +14,15 @@ typedef struct spk_memory {
     int fd;
 } spk_memory;
 
-/* Where everything will lie; nothing is allocated. folder: of the dataset, absolute. */
+/* Where everything will lie; nothing is allocated. choice: what the spec was made with. folder: of the dataset,
+ * absolute. */
 SPK_CHECK spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const spk_dataset *dataset,
-                                       const char *folder, uint32_t slots, spk_error *err);
+                                       const spk_choice *choice, const char *folder, uint32_t slots, spk_error *err);
 /* Makes and fills it. shared: a memfd, sealed in its size (no name anywhere: nothing is left behind when the last
  * process ends); else anonymous memory. Pages of slots and arenas cost nothing until they are written. */
 SPK_CHECK spk_status spk_memory_new(spk_memory *out, const spk_shm_head *layout, const spk_load_spec *spec,
-                                    const spk_dataset *dataset, const char *folder, bool shared, spk_error *err);
+                                    const spk_dataset *dataset, const spk_choice *choice, const char *folder,
+                                    bool shared, spk_error *err);
 /* A worker's view of a memfd: what lies before the activities is read-only. FORMAT if it is no such memory, UNSUPPORTED
  * if it is of another build. Owns fd on success. */
 SPK_CHECK spk_status spk_memory_map(spk_memory *out, int fd, spk_error *err);

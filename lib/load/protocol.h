@@ -2,8 +2,8 @@
  * the worker refuses another SPK_PROTOCOL, and another version of the library, whose order or pixels may be others (a
  * trainer may run on while a new version is installed). All numbers in native order.
  *
- * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | names | activity | net counts | (page) slots |
- *         (page) arenas
+ * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | chosen[samples] | names | activity | net counts
+ * | (page) slots | (page) arenas
  *
  * The part before the slots is written once by the trainer, before any worker starts, and read-only for workers. A slot
  * is written by workers between a RUN packet and their DONE, and read by the trainer between the last DONE and release.
@@ -17,10 +17,11 @@
 #include "load/spec.h"
 
 /* "SP", the version of the order, and that of what is declared here. */
-#define SPK_PROTOCOL (0x53500000u | SPK_PLAN_ORDER << 8 | 4u)
+#define SPK_PROTOCOL (0x53500000u | SPK_PLAN_ORDER << 8 | 5u)
 
 typedef struct spk_shm_shard {
-    uint64_t name; /* offset of its path in names, NUL-terminated */
+    uint64_t name;  /* offset of its path in names, NUL-terminated */
+    uint64_t first; /* index of its first sample in the dataset */
     uint64_t samples, frames, bytes, tar_bytes, index_offset;
     uint8_t tail_sha256[32];
 } spk_shm_shard;
@@ -31,7 +32,8 @@ typedef struct spk_shm_head {
     char version[24];                           /* SPK_VERSION_STRING, padded with zeros */
     uint64_t spec, first_sample, shards, names; /* offsets in the memfd */
     uint64_t folder;                            /* offset in names: the dataset's folder or URL */
-    uint64_t slots_at;                          /* slot s is at slots_at + s * slot_stride */
+    uint64_t chosen;   /* uint32_t for each sample of the plan: its number in its shard; 0: all samples, in order */
+    uint64_t slots_at; /* slot s is at slots_at + s * slot_stride */
     uint64_t slot_stride;
     uint64_t arenas_at; /* arena of slot s at arenas_at + s * spec.arena_bytes */
     /* Of a dataset by URL; 0: a folder. URLs may hold secrets: so many bytes of mirrors and options (io/net.h) are the

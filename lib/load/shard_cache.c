@@ -27,6 +27,7 @@ struct spk_shard_cache {
     const spk_shm_head *head;
     const spk_load_spec *spec;
     const uint64_t *first_sample;
+    const uint32_t *chosen; /* NULL: all */
     const spk_shm_shard *rows;
     const char *names;
     spk_net *net;  /* of a dataset by URL */
@@ -61,6 +62,7 @@ spk_status spk_shard_cache_new(spk_shard_cache **out, const uint8_t *base, const
     c->head = (const spk_shm_head *)base;
     c->spec = (const spk_load_spec *)(base + c->head->spec);
     c->first_sample = (const uint64_t *)(base + c->head->first_sample);
+    c->chosen = c->head->chosen ? (const uint32_t *)(base + c->head->chosen) : NULL;
     c->rows = (const spk_shm_shard *)(base + c->head->shards);
     c->names = (const char *)(base + c->head->names);
     spk_shard_cache_resize(c, max_open);
@@ -131,9 +133,19 @@ void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number)
     spk_source_ahead(source, c->rows[number].index_offset, c->rows[number].bytes, c->rows[number].bytes, 0);
 }
 
-uint64_t spk_shard_cache_samples(const spk_shard_cache *c, uint64_t number)
+uint64_t spk_shard_cache_end(const spk_shard_cache *c, uint64_t number)
 {
-    return c->rows[number].samples;
+    return c->first_sample[number + 1];
+}
+
+uint64_t spk_shard_cache_index(const spk_shard_cache *c, uint64_t shard, uint64_t within)
+{
+    return c->rows[shard].first + within;
+}
+
+bool spk_shard_cache_has_all(const spk_shard_cache *c)
+{
+    return !c->chosen;
 }
 
 void spk_shard_cache_forget(spk_shard_cache *c)
@@ -149,10 +161,14 @@ uint32_t spk_shard_cache_max(const spk_shard_cache *c)
 
 double spk_shard_cache_sample_bytes(const spk_shard_cache *c)
 {
-    double sum = 0;
-    for (uint64_t i = 0; i < c->spec->shards; i++)
+    double sum = 0, frames = 0;
+    for (uint64_t i = 0; i < c->spec->shards; i++) {
         sum += (double)c->rows[i].bytes;
-    return c->spec->samples > 0 ? sum / (double)c->spec->samples : 0;
+        frames += (double)c->rows[i].frames;
+    }
+    if (c->spec->samples == 0)
+        return 0;
+    return sum / ((double)c->spec->samples > frames ? (double)c->spec->samples : frames); /* few chosen: a frame each */
 }
 
 spk_net *spk_shard_cache_net(const spk_shard_cache *c)
@@ -225,14 +241,14 @@ spk_status spk_shard_cache_get(spk_shard_cache *c, uint64_t number, const spk_sh
     return SPK_OK;
 }
 
-void spk_shard_cache_locate(spk_shard_cache *c, uint64_t index, uint64_t *shard, uint64_t *within)
+void spk_shard_cache_locate(spk_shard_cache *c, uint64_t sample, uint64_t *shard, uint64_t *within)
 {
     const uint64_t *first = c->first_sample;
-    if (c->hint >= c->spec->shards || index < first[c->hint] || index >= first[c->hint + 1]) {
-        uint64_t low = 0, high = c->spec->shards; /* first[low] <= index < first[high] */
+    if (c->hint >= c->spec->shards || sample < first[c->hint] || sample >= first[c->hint + 1]) {
+        uint64_t low = 0, high = c->spec->shards; /* first[low] <= sample < first[high] */
         while (high - low > 1) {
             uint64_t middle = low + (high - low) / 2;
-            if (first[middle] <= index)
+            if (first[middle] <= sample)
                 low = middle;
             else
                 high = middle;
@@ -240,7 +256,7 @@ void spk_shard_cache_locate(spk_shard_cache *c, uint64_t index, uint64_t *shard,
         c->hint = low;
     }
     *shard = c->hint;
-    *within = index - first[c->hint];
+    *within = c->chosen ? c->chosen[sample] : sample - first[c->hint];
 }
 
 const char *spk_shard_cache_name(const spk_shard_cache *c, uint64_t number)

@@ -148,6 +148,10 @@ spk_status spk_load_spec_make(spk_load_spec *out, const spk_dataset *dataset, co
     memset(out, 0, sizeof *out);
     SPK_TRY(spk_options_copy(&o, sizeof o, options, err));
     spk_dataset_get_stat(dataset, &stat);
+    const spk_choice choice = {o.indices, o.index_count};
+    SPK_TRY(spk_choice_check(&choice, stat.samples, err));
+    SPK_TRY(spk_choice_narrow(&choice, dataset, &stat, err));
+    SPK_TRY(spk_choice_name(&choice, out->choice, err));
     SPK_TRY(set_sizes(out, &o, err));
     SPK_TRY(set_rules(out, &o, err));
     SPK_TRY(set_plan(out, &o, &stat, err));

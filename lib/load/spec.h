@@ -6,6 +6,7 @@
 #include <shardpack/loader.h>
 #include <stdbool.h>
 
+#include "load/choice.h"
 #include "plan/plan.h"
 
 #define SPK_COLUMNS_MAX 64u
@@ -31,10 +32,11 @@ typedef struct spk_load_column {
 enum { SPK_ROW_OK = 0, SPK_ROW_PADDED = 1, SPK_ROW_SUBSTITUTED = 2 };
 
 typedef struct spk_load_spec {
-    spk_plan_spec plan; /* epoch 0; the epoch comes with each run */
-    uint64_t samples;   /* N of the dataset */
-    uint64_t shards;
-    uint64_t total; /* T: min(limit, N * echo): positions of an epoch that are delivered */
+    spk_plan_spec plan;            /* epoch 0; the epoch comes with each run */
+    uint64_t samples;              /* N: of the dataset, or those chosen */
+    uint64_t shards;               /* with any of them */
+    char choice[SPK_CHOICE_CHARS]; /* its name; empty: all samples */
+    uint64_t total;                /* T: min(limit, N * echo): positions of an epoch that are delivered */
     uint32_t batch_size, rank, world_size, workers;
     uint32_t tail; /* never SPK_TAIL_DEFAULT */
     uint32_t on_error;

@@ -151,6 +151,38 @@ def test_limit_and_echo(data):
         assert len(batches) == 20 and (np.bincount(index) == 2).all()
 
 
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_indices(data, shuffle):
+    """Each chosen sample once an epoch, with the crop that it has among all, for any workers, and after a resume."""
+    fields = ["index", "image", "label", "key"]
+    keys = shardpack.Dataset(data).keys()
+    chosen = [i for i, key in enumerate(keys) if key.startswith(("beach/", "night/")) or i % 9 == 4]
+    assert len(keys) == 160 and keys[7] == shardpack.Dataset(data)[7].key and 0 < len(chosen) < 160
+    with loader(data, shuffle=shuffle, fields=fields, layout="NHWC") as everything:
+        whole = {int(i): (image.tobytes(), label, key) for batch in everything
+                 for i, image, label, key in zip(batch.index, batch.image, batch.label, batch.key)}
+    orders = []
+    for workers, given in ((2, chosen), (0, np.array(chosen[::-1], np.int32)), (3, tuple(chosen))):
+        options = {"shuffle": shuffle, "fields": fields, "layout": "NHWC", "num_workers": workers, "indices": given}
+        with loader(data, **options) as batches:
+            seen = []
+            assert len(batches) == -(-len(chosen) // 16)
+            for n, batch in enumerate(batches):
+                seen += [int(i) for i in batch.index]
+                for i, image, label, key in zip(batch.index, batch.image, batch.label, batch.key):
+                    assert whole[int(i)] == (image.tobytes(), label, key)
+                if n == 1:
+                    state = batches.state_dict()
+            assert sorted(seen) == chosen and (seen != chosen) == shuffle
+            orders.append(seen)
+            batches.load_state_dict(state)
+            assert [int(i) for batch in batches for i in batch.index] == seen[32:]
+    assert orders[0] == orders[1] == orders[2]
+    with loader(data, shuffle=shuffle, indices=range(50)) as other:
+        with pytest.raises(shardpack.ChangedError, match="indices were others"):
+            other.load_state_dict(state)
+
+
 def test_epochs(data):
     with loader(data, fields=["index"]) as batches:
         orders = {epoch: contents(batches) for epoch in range(4)}

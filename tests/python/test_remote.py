@@ -67,8 +67,8 @@ class Server(http.server.ThreadingHTTPServer):
 @pytest.fixture
 def serve(data):
     with contextlib.ExitStack() as stack:
-        def start(spoil=None):
-            server = Server(data, spoil)
+        def start(spoil=None, folder=data):
+            server = Server(folder, spoil)
             threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
             stack.callback(server.server_close)
             stack.callback(server.shutdown)
@@ -130,6 +130,19 @@ def test_cache(data, serve, tmp_path):
         assert stats["cache_hits"] > 0 and stats["cache_hit_bytes"] > 0 and stats["cache_misses"] > 0
     shardpack.Dataset(web.url, cache_dir=str(cache))[100]
     assert shardpack.verify(web.url, cache_dir=cache) and len(shards_of(web)) == asked
+
+
+def test_few_of_many_samples(photos, serve, tmp_path):
+    """Frames without a chosen sample are not fetched."""
+    few = list(range(5, 160, 40))
+    shardpack.pack(photos, tmp_path / "ds", frame_samples=2)
+    web = serve(folder=tmp_path / "ds")
+    for shuffle in (True, False):
+        with loader(tmp_path / "ds", shuffle=shuffle, indices=few) as local, \
+                loader(web.url, shuffle=shuffle, indices=few) as remote:  # fmt: skip
+            assert contents(remote) == contents(local)
+            fetched = remote.stats()["mirrors"][0]["bytes"]
+            assert fetched < shardpack.Dataset(web.url).stat()["bytes"] / 8, fetched
 
 
 def test_cache_of_the_environment(serve, tmp_path, monkeypatch):

@@ -64,7 +64,8 @@ def test_same_batches_in_spawned_workers(data, workers):
 
 
 @pytest.mark.parametrize("options", [{"shuffle": False}, {"tail": "drop"}, {"tail": "pad"}, {"limit": 50}, {"echo": 2},
-                                     {"rank": 1, "world_size": 2}, {"lane_groups": 5}], ids=str)  # fmt: skip
+                                     {"rank": 1, "world_size": 2}, {"lane_groups": 5},
+                                     {"indices": range(3, 160, 3)}], ids=str)  # fmt: skip
 @pytest.mark.filterwarnings("ignore::shardpack.ShardpackWarning")
 def test_options(data, options):
     ds = dataset(data, **options)

@@ -108,12 +108,13 @@ static inline void load_rig_open(load_rig *r, const load_data *d, const spk_load
 {
     spk_error err;
     spk_shm_head layout;
+    const spk_choice choice = {o->indices, o->index_count};
     memset(r, 0, sizeof *r);
     r->max_open = 16;
     ck_ok(spk_dataset_open(&r->dataset, d->folder, NULL, &err), err);
     ck_ok(spk_load_spec_make(&r->spec, r->dataset, o, &err), err);
-    ck_ok(spk_memory_layout(&layout, &r->spec, r->dataset, d->folder, LOAD_SLOTS, &err), err);
-    ck_ok(spk_memory_new(&r->memory, &layout, &r->spec, r->dataset, d->folder, false, &err), err);
+    ck_ok(spk_memory_layout(&layout, &r->spec, r->dataset, &choice, d->folder, LOAD_SLOTS, &err), err);
+    ck_ok(spk_memory_new(&r->memory, &layout, &r->spec, r->dataset, &choice, d->folder, false, &err), err);
     load_engines(r);
 }
 

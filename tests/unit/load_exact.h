@@ -128,11 +128,34 @@ static inline void exact_teardown(void)
 
 typedef struct exact_run {
     const exact_set *set;
+    uint64_t chosen[1000], sizes[256]; /* index of each sample of the plan; samples of each shard that has any */
+    size_t samples, shards;
     spk_loader_options o;
     uint64_t plan_batch, plan_groups; /* G and m in use: the run's own, or those of the state it went on from */
     uint64_t end;                     /* T */
     model_order order;                /* of the epoch order.in.epoch */
 } exact_run;
+
+/* Kinds 0 to 2: all samples; else only some: few, most, or whole shards. */
+static inline void choose(exact_run *r, uint32_t kind)
+{
+    uint32_t of = throw(2, 12), lone = throw(0, (uint32_t)r->set->samples - 1);
+    uint64_t index = 0;
+    r->samples = r->shards = 0;
+    for (size_t i = 0; i < r->set->shards; i++) {
+        size_t before = r->samples;
+        bool whole = throw(0, 1) == 0;
+        for (uint64_t end = index + r->set->sizes[i]; index < end; index++) {
+            bool picked = kind < 3 ? true : kind == 3 ? throw(1, of) == 1 : kind == 4 ? throw(1, of) > 1 : whole;
+            if (picked || index == lone)
+                r->chosen[r->samples++] = index;
+        }
+        if (r->samples > before)
+            r->sizes[r->shards++] = r->samples - before;
+    }
+    r->o.indices = kind < 3 ? NULL : r->chosen;
+    r->o.index_count = kind < 3 ? 0 : r->samples;
+}
 
 static inline uint64_t step_of(const exact_run *r)
 {
@@ -147,8 +170,8 @@ static inline uint64_t own_groups(const spk_loader_options *o, uint64_t batch)
 
 static inline void model_epoch(exact_run *r, uint32_t epoch)
 {
-    model_inputs in = {.sizes = r->set->sizes,
-                       .shards = r->set->shards,
+    model_inputs in = {.sizes = r->sizes,
+                       .shards = r->shards,
                        .seed = r->o.seed,
                        .global_batch = r->plan_batch,
                        .chunk = r->o.chunk ? r->o.chunk : 16,
@@ -165,7 +188,7 @@ static inline void model_epoch(exact_run *r, uint32_t epoch)
     uint64_t counts[256] = {0};
     for (uint64_t x = 0; x < r->order.total; x++)
         counts[r->order.place[x]]++;
-    for (uint64_t i = 0; i < r->set->samples; i++)
+    for (uint64_t i = 0; i < r->samples; i++)
         ck_assert_uint_eq(counts[i], r->o.echo);
 }
 
@@ -184,6 +207,7 @@ static inline void check_row(const exact_run *r, const spk_view v[EX_COLUMNS], u
 {
     int64_t want = model_row(&r->order, x, r->end);
     char value[512];
+    want = want < 0 ? want : (int64_t)r->chosen[want];
     const char *key = want < 0 ? "" : r->set->keys[want];
     size_t n = want < 0 ? 0 : value_of(key, value), k = strlen(key);
     bool valid = x < r->end;

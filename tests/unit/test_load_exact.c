@@ -51,6 +51,10 @@ static void resume(const exact_run *was, spk_loader *l, exact_run *now, const ch
 static void resume_everywhere(exact_run *was, char **states, size_t n, uint32_t epoch)
 {
     exact_run same = *was, other = *was;
+    if (was->o.indices) {
+        same.o.indices = same.chosen;
+        other.o.indices = other.chosen;
+    }
     same.order.place = other.order.place = NULL;
     other.o.world_size = throw(1, 4);
     other.o.rank = throw(0, other.o.world_size - 1);
@@ -106,6 +110,7 @@ static void try_plan(unsigned number)
     spk_loader *ranks[4] = {NULL};
     char **states = calloc(CUTS_MAX + 1, sizeof *states);
     r.o = any_options(r.set->samples);
+    choose(&r, throw(0, 5));
     for (uint32_t k = 0; k < r.o.world_size; k++) {
         r.o.rank = k;
         ranks[k] = open_run(&r);

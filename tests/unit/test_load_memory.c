@@ -159,12 +159,12 @@ START_TEST(layout_and_catalog)
     spk_load_spec *spec = calloc(1, sizeof *spec);
     spk_loader_options o = load_options(2);
     ck_ok(spk_load_spec_make(spec, ds, &o, &err), err);
-    ck_ok(spk_memory_layout(&head, spec, ds, in_dir("ds"), 5, &err), err);
+    ck_ok(spk_memory_layout(&head, spec, ds, &(spk_choice){0}, in_dir("ds"), 5, &err), err);
     ck_assert_uint_eq(head.slots_at % SPK_SLOT_ALIGN, 0);
     ck_assert_uint_eq(head.slot_stride, spec->slot_bytes + SPK_SLOT_ALIGN);
     ck_assert_uint_ge(head.bytes, head.arenas_at + 5 * spec->arena_bytes);
     for (int shared = 0; shared < 2; shared++) {
-        ck_ok(spk_memory_new(&m, &head, spec, ds, in_dir("ds"), shared, &err), err);
+        ck_ok(spk_memory_new(&m, &head, spec, ds, &(spk_choice){0}, in_dir("ds"), shared, &err), err);
         ck_assert((m.fd >= 0) == shared);
         check_catalog(&m, spec);
         if (!shared) {
@@ -187,7 +187,8 @@ START_TEST(layout_and_catalog)
     }
     ck_fails(spk_memory_map(&view, STDIN_FILENO, &err), err, SPK_E_FORMAT, "memory of 0 bytes");
     spec->arena_bytes = UINT64_MAX / 4;
-    ck_fails(spk_memory_layout(&head, spec, ds, in_dir("ds"), 5, &err), err, SPK_E_LIMIT, "more than can be addressed");
+    ck_fails(spk_memory_layout(&head, spec, ds, &(spk_choice){0}, in_dir("ds"), 5, &err), err, SPK_E_LIMIT,
+             "more than can be addressed");
     free(spec);
 }
 END_TEST

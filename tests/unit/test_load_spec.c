@@ -276,6 +276,34 @@ START_TEST(columns_out_of_range)
 }
 END_TEST
 
+START_TEST(indices_out_of_range)
+{
+    spk_loader_options o = basic();
+    spk_load_spec s;
+    const uint64_t good[] = {0, 1, LOAD_SAMPLES - 1}, twice[] = {3, 5, 5}, back[] = {3, 5, 4},
+                   beyond[] = {3, LOAD_SAMPLES};
+    o.indices = good;
+    o.index_count = 3;
+    make(&s, &o);
+    ck_assert_uint_eq(s.samples, 3);
+    ck_assert_uint_eq(s.total, 3);
+    ck_assert_uint_eq(s.shards, 2);
+    o.index_count = 0;
+    refuse(&o, "indices: there are none; at least one sample must be chosen");
+    o.index_count = 3;
+    o.indices = twice;
+    refuse(&o, "indices: 5 at place 2 comes after 5: they must ascend, each once");
+    o.indices = back;
+    refuse(&o, "indices: 4 at place 2 comes after 5: they must ascend, each once");
+    o.index_count = 2;
+    o.indices = beyond;
+    refuse(&o, "indices: 61 at place 1: the dataset has 61 samples");
+    o.indices = NULL;
+    o.index_count = 1;
+    refuse(&o, "index_count of 1 without indices");
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("load_spec");
@@ -288,6 +316,7 @@ static Suite *suite(void)
     tcase_add_test(t, layout);
     tcase_add_test(t, options_out_of_range);
     tcase_add_test(t, columns_out_of_range);
+    tcase_add_test(t, indices_out_of_range);
     suite_add_tcase(s, t);
     return s;
 }

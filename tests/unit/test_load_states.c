@@ -54,6 +54,7 @@ START_TEST(damaged_states_are_refused)
                                           "global_batch", "chunk", "lane_groups", "lane_buffer", "echo"};
     exact_run r = {.set = &sets[4], .o = refusal_options()};
     char *text = NULL;
+    choose(&r, 0);
     spk_loader *l = open_run(&r);
     (void)follow(&r, l, 0, 0, 3, NULL);
     ck_ok(spk_loader_state_save(l, &text, &err), err);
@@ -101,6 +102,10 @@ END_TEST
 
 static void differs(exact_run r, const char *text, const char *part)
 {
+    if (r.o.indices)
+        r.o.indices = r.chosen; /* its own, not those of what it was copied from */
+    else
+        choose(&r, 0);
     spk_loader *l = open_run(&r);
     ck_fails(offer(l, text), err, SPK_E_CHANGED, part);
     model_epoch(&r, 0);
@@ -134,11 +139,36 @@ START_TEST(states_of_other_plans_are_refused)
     x.o.echo = 2;
     differs(x, text, "echo was 1 and is 2");
     x = r;
+    choose(&x, 4);
+    differs(x, text, "state: indices were not given and are now");
+    x = r;
     x.o.shuffle = 0;
     differs(x, text, "shuffle was 1 and is 0");
     x = r;
     x.o.limit = 199;
     differs(x, text, "the number of samples in an epoch (limit) was 200 and is 199");
+    spk_free(text);
+}
+END_TEST
+
+START_TEST(states_are_of_one_choice_of_samples)
+{
+    exact_run r = {.set = &sets[4], .o = refusal_options()}, x = r;
+    char *text = NULL;
+    do
+        choose(&r, 3);
+    while (r.chosen[0] == 0);
+    spk_loader *l = open_run(&r);
+    ck_ok(spk_loader_state_save(l, &text, &err), err);
+    spk_loader_close(l);
+    differs(x, text, "state: indices were given and are not now, the number of samples");
+    x = r;
+    x.chosen[0]--; /* of the same shard or of the one before: */
+    spk_loader *other = NULL;
+    x.o.indices = x.chosen;
+    ck_ok(spk_loader_open(&other, x.set->dataset, &x.o, &err), err);
+    ck_fails(spk_loader_state_restore(other, text, &err), err, SPK_E_CHANGED, "state: indices were others");
+    spk_loader_close(other);
     spk_free(text);
 }
 END_TEST
@@ -151,6 +181,7 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, exact_setup, exact_teardown);
     tcase_add_test(t, damaged_states_are_refused);
     tcase_add_test(t, states_of_other_plans_are_refused);
+    tcase_add_test(t, states_are_of_one_choice_of_samples);
     suite_add_tcase(s, t);
     return s;
 }

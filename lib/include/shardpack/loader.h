@@ -119,6 +119,11 @@ typedef struct spk_loader_options {
      * current. No other device is touched. */
     int has_device;
     int device;
+    /* Only these samples of the dataset, by index (SPK_COLUMN_INDEX): ascending, each once. Order, length and epochs
+     * are those of a dataset that has no others; a sample's crops are the same as in the whole. NULL: all. Frames
+     * without any of them are not read. */
+    const uint64_t *indices;
+    size_t index_count;
 } spk_loader_options;
 
 /* How much a loader will need, before it is made. */

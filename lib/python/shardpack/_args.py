@@ -6,6 +6,8 @@ import operator
 import os
 from typing import Any
 
+import numpy as np
+
 from ._errors import ArgumentError
 
 _UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1000, "m": 1000**2, "mb": 1000**2, "g": 1000**3, "gb": 1000**3,
@@ -38,6 +40,27 @@ def real(name: str, value: Any, low: float, high: float = math.inf) -> float:
         span = f"at least {low:g}" if high == math.inf else f"{low:g} to {high:g}"
         raise ArgumentError(f"{name}={value!r}: must be {span}")
     return number
+
+
+def chosen(indices: Any) -> dict[str, bytes]:
+    """``indices`` as the library's option: ascending, 8 bytes each. Nothing if it is None."""
+    if indices is None:
+        return {}
+    plain = hasattr(indices, "__array__") or not hasattr(indices, "__iter__") or isinstance(indices, str)
+    numbers = np.asarray(indices if plain else list(indices))
+    if numbers.dtype == bool:
+        raise TypeError("indices: a mask was given; numpy.flatnonzero(mask) has the indices")
+    if numbers.ndim != 1 or (numbers.size > 0 and numbers.dtype.kind not in "iu"):
+        raise TypeError(f"indices={indices!r:.60}: must be integers, in one dimension")
+    if numbers.size == 0:
+        raise ArgumentError("indices: there are none; at least one sample must be chosen")
+    numbers = np.sort(numbers)
+    if numbers[0] < 0:
+        raise ArgumentError(f"indices: {numbers[0]}: must be at least 0")
+    twice = numbers[1:][numbers[1:] == numbers[:-1]]
+    if twice.size > 0:
+        raise ArgumentError(f"indices: {twice[0]} is there more than once")
+    return {"indices": numbers.astype(np.uint64).tobytes()}
 
 
 def flag(name: str, value: Any) -> bool:

@@ -82,7 +82,8 @@ def timeout(timeout: Optional[float]) -> float:
 _REASONS = {
     "worker_init_fn": "workers are no Python processes; Python code per sample runs in ShardDataset",
     "collate_fn": "workers write batches in place; Python code per batch runs in ShardDataset, or in the loop",
-    "sampler": "the order follows from shuffle, seed and epoch; Dataset takes samplers in a DataLoader",
+    "sampler": "the order follows from shuffle, seed and epoch; indices= chooses samples, Dataset takes samplers in a "
+    "DataLoader",
     "batch_sampler": "the order follows from shuffle, seed and epoch; Dataset takes samplers in a DataLoader",
     "generator": "order and crops follow from seed alone",
     "multiprocessing_context": "workers are started without fork and never import the script",

@@ -133,6 +133,16 @@ class Dataset(Sequence[Any]):
             raise KeyError(key)
         return int(number)
 
+    def keys(self) -> list[str]:
+        """Keys of all samples, in order: ``keys()[i]`` is that of sample i. It reads the shards' indexes and no sample,
+        so that a choice by class folder costs little::
+
+            cats = [i for i, key in enumerate(dataset.keys()) if key.startswith("cat/")]
+            loader = shardpack.Loader(path, indices=cats, batch_size=64)
+        """
+        core = self._core()
+        return [key for shard in range(core.stat()["shards"]) for key in core.keys(shard)]
+
     @property
     def classes(self) -> list[str]:
         """Names of the classes; the label of a sample is the place of its class in it."""

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Optional, Union
 
 from . import _args, _columns, _core, _loader_args, _programs, _ranks, gpu
+from ._epoch import Epoch
 from ._errors import ShardpackWarning
 from ._remote import Paths, Place, StrPath
 
@@ -27,21 +28,6 @@ def _close_all() -> None:
             loader.close()
         except Exception:
             pass  # in use by a thread that does not end
-
-
-class _Epoch(Iterator[Any]):
-    """One pass over a loader: what ``iter(loader)`` gives."""
-
-    def __init__(self, loader: "Loader") -> None:
-        self._loader: Optional[Loader] = loader
-
-    def __next__(self) -> Any:
-        loader = self._loader
-        batch = None if loader is None else loader._next(self)
-        if batch is None:
-            self._loader = None
-            raise StopIteration
-        return batch
 
 
 class Loader:
@@ -88,6 +74,9 @@ class Loader:
         lane_buffer: samples in each shuffle buffer; None: 64
         lane_groups: batches after which the same lanes are used again; None: for about 48 lanes
         limit: only the first ``limit`` samples of each epoch
+        indices: only these samples of the dataset, as for `torch.utils.data.Subset`: integers in any order, each once (a
+            list, range, array, tensor). They make epochs as a dataset would that has no others; crops are the same as in
+            the whole. Frames without any of them are not read. `Dataset.keys` helps to choose. None: all
         drop_last: leave out the last batch if it is short: ``tail="drop"``
         tail: ``"drop"``, ``"pad"`` (filled up with repeated rows, label -100, valid False) or ``"keep"`` (short; one
             rank only). None: keep, with several ranks pad
@@ -158,6 +147,7 @@ class Loader:
         lane_buffer: Optional[int] = None,
         lane_groups: Optional[int] = None,
         limit: Optional[int] = None,
+        indices: Any = None,
         drop_last: bool = False,
         tail: Optional[str] = None,
         rank: Optional[int] = None,
@@ -215,6 +205,7 @@ class Loader:
             "pin_memory": pin,
         }
         options.update(_loader_args.counts(num_workers, chunk, lane_buffer, lane_groups, limit))
+        options.update(_args.chosen(indices))
         images = _columns.Defaults(image, dtype, layout, mean, std, hflip, vflip)
         self._plan = _columns.Plan(fields, images, _loader_args.default_image(self.shuffle), self.output)
         self._open(options)
@@ -264,11 +255,11 @@ class Loader:
         self._at_start = True
         self._wanted = None
         self._delivered = 0
-        epoch_iterator = _Epoch(self)
+        epoch_iterator = Epoch(self)
         self._current = weakref.ref(epoch_iterator)
         return epoch_iterator
 
-    def _next(self, iterator: _Epoch) -> Any:
+    def _next(self, iterator: Epoch) -> Any:
         """The next batch, or None. The trainer waits for it, with other things in the CPU's caches than this: each step
         costs microseconds."""
         core = self._core
@@ -398,7 +389,7 @@ class Loader:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on from a state: the next iteration gives the rest of its epoch, the same batches that the loader that
         saved it would have given next. Workers, ranks and batch size may be others; dataset, seed, shuffle, echo,
-        limit, chunk and lane_buffer must be the same. An iteration under way ends.
+        limit, indices, chunk and lane_buffer must be the same. An iteration under way ends.
 
         Raises shardpack.ChangedError (a ValueError) that names what differs, FormatError for what is no state."""
         core = self._used()

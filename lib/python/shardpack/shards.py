@@ -43,7 +43,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
     Args:
         path_or_urls: as for `Loader`
         batch_size: rows per batch and rank
-        shuffle, seed, lane_buffer, lane_groups, limit, drop_last, tail, rank, world_size, echo: as for `Loader`
+        shuffle, seed, lane_buffer, lane_groups, limit, indices, drop_last, tail, rank, world_size, echo: as for `Loader`
         chunk: None: ``batch_size``, which lets each worker read its own part
         decode: ``"pil"`` (RGB), ``"array"`` (uint8 ``[height, width, 3]``, needs no Pillow) or ``"bytes"``
         transform: called with each image; the results of a batch are stacked if they are tensors, arrays or numbers.
@@ -85,6 +85,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         lane_buffer: Optional[int] = None,
         lane_groups: Optional[int] = None,
         limit: Optional[int] = None,
+        indices: Any = None,
         drop_last: bool = False,
         tail: Optional[str] = None,
         rank: Optional[int] = None,
@@ -130,6 +131,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
                                   ("lane_groups", lane_groups, 1 << 24), ("limit", limit, 2**64 - 1)):
             if value is not None:
                 self._options[name] = _args.integer(name, value, 1, most)
+        self._options.update(_args.chosen(indices))
         self._shared = torch.zeros(2, dtype=torch.int64).share_memory_()  # epoch; who used the state
         self._state: Optional[dict[str, Any]] = None  # where the next pass goes on
         self._state_used = False  # by this copy
@@ -239,6 +241,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
 
     def __len__(self) -> int:
         """Batches per epoch of this rank, exact."""
+        if "indices" in self._options:
+            self._samples = len(self._options["indices"]) // 8
         if self._samples is None:
             self._samples = self._where.open().stat()["samples"]
         total = self._samples * self._options["echo"]

@@ -31,7 +31,8 @@ typedef enum core_kind {
     CORE_DOUBLE,  /* double */
     CORE_DOUBLES, /* double[2] */
     CORE_FLOATS,  /* float[3] */
-    CORE_TEXT     /* const char *, from bytes, borrowed from the dict */
+    CORE_TEXT,    /* const char *, from bytes, borrowed from the dict */
+    CORE_INDICES  /* const uint64_t * and a size_t behind it, from bytes, borrowed from the dict */
 } core_kind;
 typedef struct core_option {
     const char *name;

@@ -193,6 +193,39 @@ static PyObject *find(PyObject *object, PyObject *args)
     return status < 0 ? core_raise(&err) : PyLong_FromUnsignedLongLong(number);
 }
 
+/* Keys of shard i, in order; NULL with an exception. */
+static PyObject *key_list(const spk_shard *shard)
+{
+    spk_shard_stat stat;
+    spk_shard_get_stat(shard, &stat);
+    PyObject *list = PyList_New(0);
+    for (uint64_t i = 0; list && i < stat.samples; i++) {
+        PyObject *key = PyUnicode_FromString(spk_shard_key(shard, i));
+        if (!key || PyList_Append(list, key) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(key);
+    }
+    return list;
+}
+
+static PyObject *keys_of(PyObject *object, PyObject *args)
+{
+    core_dataset *self = (core_dataset *)object;
+    unsigned long long number = 0;
+    spk_shard *shard = NULL;
+    spk_error err;
+    spk_status status = SPK_OK;
+    spk_error_clear(&err);
+    if (!PyArg_ParseTuple(args, "K:keys", &number))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&self->lock);
+    status = spk_dataset_open_shard(self->dataset, number, &shard, &err);
+    pthread_mutex_unlock(&self->lock);
+    Py_END_ALLOW_THREADS PyObject *list = status == SPK_OK ? key_list(shard) : core_raise(&err);
+    spk_shard_close(shard);
+    return list;
+}
+
 static PyMethodDef methods[] = {
     {"stat", totals, METH_NOARGS, "Totals as a dict."},
     {"fingerprint", fingerprint, METH_NOARGS, "64 hex digits."},
@@ -201,6 +234,7 @@ static PyMethodDef methods[] = {
     {"fields", fields, METH_NOARGS, "(name, kind, samples) of each field."},
     {"read", read_sample, METH_VARARGS, "(key, number, shard, [(field, bytes, path or None)])"},
     {"find", find, METH_VARARGS, "Number of the sample with a key, or None."},
+    {"keys", keys_of, METH_VARARGS, "Keys of a shard's samples, in order."},
     {NULL, NULL, 0, NULL},
 };
 

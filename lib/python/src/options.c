@@ -65,6 +65,15 @@ static int set_one(void *at, const core_option *option, PyObject *value)
         memcpy(at, &text, sizeof text);
         break;
     }
+    case CORE_INDICES: {
+        char *numbers = NULL; /* aligned as objects are: their contents begin at a multiple of 8 */
+        Py_ssize_t bytes = 0;
+        if (PyBytes_AsStringAndSize(value, &numbers, &bytes) < 0)
+            return -1;
+        memcpy(at, &numbers, sizeof numbers);
+        memcpy((char *)at + sizeof numbers, &(size_t){(size_t)bytes / sizeof(uint64_t)}, sizeof(size_t));
+        break;
+    }
     }
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -95,7 +104,12 @@ int core_options_set(void *out, const core_option *table, PyObject *dict)
 #member, kind, offsetof(type, member)                                                                          \
     }
 
+_Static_assert(offsetof(spk_loader_options, index_count) ==
+                   offsetof(spk_loader_options, indices) + sizeof(const uint64_t *),
+               "CORE_INDICES sets both");
+
 const core_option core_loader_options[] = {
+    /* clang-format off */
     ROW(spk_loader_options, CORE_U32, batch_size),
     ROW(spk_loader_options, CORE_U32, rank),
     ROW(spk_loader_options, CORE_U32, world_size),
@@ -110,6 +124,7 @@ const core_option core_loader_options[] = {
     ROW(spk_loader_options, CORE_U32, lane_buffer),
     ROW(spk_loader_options, CORE_U32, echo),
     ROW(spk_loader_options, CORE_U64, limit),
+    ROW(spk_loader_options, CORE_INDICES, indices),
     ROW(spk_loader_options, CORE_INT, tail),
     ROW(spk_loader_options, CORE_INT, on_error),
     ROW(spk_loader_options, CORE_U64, max_errors),
@@ -119,6 +134,7 @@ const core_option core_loader_options[] = {
     ROW(spk_loader_options, CORE_TEXT, worker_program),
     ROW(spk_loader_options, CORE_INT, pin_memory),
     {NULL, CORE_INT, 0},
+    /* clang-format on */
 };
 
 #define IMAGE(kind, member)                                                                                            \
