@@ -96,14 +96,20 @@ def far_against_local(bench, url, near_url):
         Contender("near", loader(bench, near_url, "epochs=2"), None, key("rate_all")),
         Contender("local", loader(bench, bench.dataset(), "epochs=2"), None, key("rate_all")),
     ], bench.rounds, "images/s")
-    first = [derived(side, "first batch", lambda a: a["first_batch"]) for side in (far, local)]
-    trips = sorted((a - b) / (LATENCY / 1e3) for a, b in zip(first[0].values, first[1].values))
+    first = {name: derived(side, "first batch", lambda a: a["first_batch"])
+             for name, side in (("far", far), ("near", near), ("local", local))}
+
+    def trips_beyond(name, what):
+        trips = sorted((a - b) / (LATENCY / 1e3) for a, b in zip(first["far"].values, first[name].values))
+        return Line("remote", f"first batch over HTTP less {what}, in round trips", trips[len(trips) // 2], "", True, 6.0,
+                    f"{number_text(first['far'].median)} against {number_text(first[name].median)} s; "
+                    f"{number_text(trips[0])} to {number_text(trips[-1])}", foreign_cores(first["far"], first[name]))
+
     return [
         ratio_line("remote", f"decoded over HTTP, {LATENCY} ms / local", far, local, "images/s", at_least=0.95),
         ratio_line("remote", f"decoded over HTTP, {LATENCY} ms / no latency", far, near, "images/s", at_least=0.95),
-        Line("remote", "first batch over HTTP less a local one, in round trips", trips[len(trips) // 2], "", True, 6.0,
-             f"{number_text(first[0].median)} against {number_text(first[1].median)} s; {number_text(trips[0])} to "
-             f"{number_text(trips[-1])}", foreign_cores(*first)),
+        trips_beyond("near", "one without latency"),
+        trips_beyond("local", "a local one"),
     ]
 
 
