@@ -25,17 +25,20 @@ typedef struct spk_cache_look_result {
 SPK_CHECK spk_status spk_cache_look(const char *folder, bool clear, spk_cache_look_result *out, spk_error *err);
 
 /* The place of an object of `size` bytes in `units` pieces; kept from removal until it is closed. NULL if it cannot be
- * had. */
-spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], uint64_t size, uint64_t units);
+ * had, or (*busy) not at this moment: another process is making or removing it. */
+spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], uint64_t size, uint64_t units,
+                                      bool *busy);
+/* Gives up one that stays busy. */
+void spk_cache_note_busy(spk_cache *c);
 void spk_cache_entry_close(spk_cache_entry *e);
 bool spk_cache_has(spk_cache_entry *e, uint64_t unit);
 /* True if another user made it: what is read is to be checked again. */
 bool spk_cache_is_foreign(const spk_cache_entry *e);
 /* Reads a piece that is there. False: it is not, after all. */
 bool spk_cache_read(spk_cache_entry *e, uint64_t unit, uint64_t off, void *out, size_t n);
-typedef enum spk_claim { SPK_CLAIM_MINE = 0, SPK_CLAIM_OTHERS = 1, SPK_CLAIM_OFF = 2 } spk_claim;
-/* Who fetches a piece that is not there: the caller (until store or unclaim, or its death), another process, or
- * anybody, because nothing can be stored. */
+typedef enum spk_claim { SPK_CLAIM_MINE = 0, SPK_CLAIM_OTHERS = 1, SPK_CLAIM_OFF = 2, SPK_CLAIM_THERE = 3 } spk_claim;
+/* Who fetches a piece that was not there: the caller (until store or unclaim, or its death), another process, anybody,
+ * because nothing can be stored, or nobody, because it has come since. */
 spk_claim spk_cache_claim(spk_cache_entry *e, uint64_t unit);
 void spk_cache_unclaim(spk_cache_entry *e, uint64_t unit);
 /* Stores a checked piece and ends its claim. */

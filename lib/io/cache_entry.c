@@ -15,7 +15,6 @@
 #define UNITS_MAX ((uint64_t)1 << 28)
 #define TOUCH_NS UINT64_C(10000000000)
 #define OFF_NS UINT64_C(30000000000) /* after an error of the disk */
-#define OPEN_TRIES 8
 
 struct spk_cache_entry {
     spk_cache *cache;
@@ -56,23 +55,32 @@ static bool is_new(int map)
     return n >= 0;
 }
 
-/* Takes the lease on a map that still has its name; makes its head if it has none. */
-static bool take_lease(spk_cache_entry *e, bool *again)
+static bool lock_lease(const spk_cache_entry *e, short type, bool *busy)
+{
+    if (spk_cache_lock(e->map, type, SPK_CACHE_LEASE, false))
+        return true;
+    *busy = errno == EAGAIN || errno == EACCES;
+    if (!*busy)
+        e->cache->refused = errno;
+    return false;
+}
+
+/* Takes the lease on a map that still has its name; makes its head if it has none. Whoever has the lease alone is
+ * making or removing the map, or only looks whether it is in use. */
+static bool take_lease(spk_cache_entry *e, bool *busy)
 {
     struct stat st;
     spk_map_head h;
-    *again = false;
     if (e->writable && is_new(e->map)) {
-        if (spk_cache_lock(e->map, F_WRLCK, SPK_CACHE_LEASE, false)) {
-            if (is_new(e->map) && !make_map(e->cache, e->map, e->size, e->units))
-                return false;
-        } else {
-            *again = true;
+        if (!lock_lease(e, F_WRLCK, busy))
             return false;
-        }
+        if (is_new(e->map) && !make_map(e->cache, e->map, e->size, e->units))
+            return false;
     }
-    if (!spk_cache_lock(e->map, F_RDLCK, SPK_CACHE_LEASE, false) || fstat(e->map, &st) != 0 || st.st_nlink == 0) {
-        *again = true; /* it is being removed, or was */
+    if (!lock_lease(e, F_RDLCK, busy))
+        return false;
+    if (fstat(e->map, &st) != 0 || st.st_nlink == 0) {
+        *busy = true; /* it was removed */
         return false;
     }
     e->foreign = st.st_uid != geteuid();
@@ -102,25 +110,20 @@ static void close_files(spk_cache_entry *e)
     e->data = e->map = -1;
 }
 
-static bool open_entry(spk_cache_entry *e, const char *digest)
+static bool open_entry(spk_cache_entry *e, const char *digest, bool *busy)
 {
-    for (int i = 0; i < OPEN_TRIES; i++) {
-        bool again = false, writable = false;
-        struct stat st;
-        e->map = open_file(e->cache, digest, "map", &e->writable);
-        if (e->map >= 0 && take_lease(e, &again)) {
-            e->data = open_file(e->cache, digest, "data", &writable);
-            e->writable = e->writable && writable;
-            if (e->data >= 0 && fstat(e->data, &st) == 0 && S_ISREG(st.st_mode)) {
-                e->foreign = e->foreign || st.st_uid != geteuid();
-                return true;
-            }
-            again = false;
+    bool writable = false;
+    struct stat st;
+    e->map = open_file(e->cache, digest, "map", &e->writable);
+    if (e->map >= 0 && take_lease(e, busy)) {
+        e->data = open_file(e->cache, digest, "data", &writable);
+        e->writable = e->writable && writable;
+        if (e->data >= 0 && fstat(e->data, &st) == 0 && S_ISREG(st.st_mode)) {
+            e->foreign = e->foreign || st.st_uid != geteuid();
+            return true;
         }
-        close_files(e);
-        if (!again)
-            return false;
     }
+    close_files(e);
     return false;
 }
 
@@ -130,9 +133,15 @@ static void note_off(spk_cache *c, int cause)
     atomic_store_explicit(&c->counts->cache_off, (uint64_t)(cause > 0 ? cause : EIO), memory_order_relaxed);
 }
 
-spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], uint64_t size, uint64_t units)
+void spk_cache_note_busy(spk_cache *c)
+{
+    note_off(c, EBUSY);
+}
+
+spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], uint64_t size, uint64_t units, bool *busy)
 {
     char hex[SPK_SHA256_HEX];
+    *busy = false;
     if (units > UNITS_MAX)
         return NULL;
     spk_cache_entry *e = calloc(1, sizeof *e);
@@ -140,8 +149,9 @@ spk_cache_entry *spk_cache_entry_open(spk_cache *c, const uint8_t digest[32], ui
         return NULL;
     *e = (spk_cache_entry){.cache = c, .map = -1, .data = -1, .size = size, .units = units};
     spk_hex(hex, digest, 32);
-    if (!open_entry(e, hex)) {
-        note_off(c, c->refused);
+    if (!open_entry(e, hex, busy)) {
+        if (!*busy)
+            note_off(c, c->refused);
         free(e);
         return NULL;
     }
@@ -204,8 +214,12 @@ spk_claim spk_cache_claim(spk_cache_entry *e, uint64_t unit)
         note_off(e->cache, e->cache->refused);
     if (!e->writable || unit >= e->units || spk_now_ns() < e->cache->off_until)
         return SPK_CLAIM_OFF;
-    if (spk_cache_lock(e->map, F_WRLCK, SPK_CACHE_CLAIMS + (off_t)unit, false))
-        return SPK_CLAIM_MINE;
+    if (spk_cache_lock(e->map, F_WRLCK, SPK_CACHE_CLAIMS + (off_t)unit, false)) {
+        if (!spk_cache_has(e, unit))
+            return SPK_CLAIM_MINE;
+        spk_cache_unclaim(e, unit);
+        return SPK_CLAIM_THERE;
+    }
     return errno == EAGAIN || errno == EACCES ? SPK_CLAIM_OTHERS : SPK_CLAIM_OFF;
 }
 

@@ -13,7 +13,7 @@
 #define END_BYTES ((uint64_t)64 << 10) /* asked for at the end of an object of unknown size */
 #define LIES_MAX 3u                    /* of one mirror on one object */
 #define OTHERS_POLL_MS 3
-#define OTHERS_PATIENCE_NS (3000 * MS) /* another process has the piece but does not get on */
+#define OTHERS_PATIENCE_NS (3000 * MS) /* another process has the piece, or the entry, but does not get on */
 
 typedef struct remote {
     spk_source base;
@@ -189,16 +189,10 @@ static spk_status read_cached(remote *r, void *out, size_t n, uint64_t off, uint
         spk_claim claim = spk_cache_claim(r->entry, unit);
         *mine = claim == SPK_CLAIM_MINE;
         uint64_t now = spk_now_ns();
-        if (claim != SPK_CLAIM_OTHERS || now > patience || now > deadline)
+        if (*mine || claim == SPK_CLAIM_OFF || now > patience || now > deadline)
             break;
-        if (!spk_net_wait(r->object.net, -1, OTHERS_POLL_MS))
+        if (claim == SPK_CLAIM_OTHERS && !spk_net_wait(r->object.net, -1, OTHERS_POLL_MS))
             return spk_net_cancelled(err);
-    }
-    if (*mine && spk_cache_read(r->entry, unit, off, out, n)) { /* stored in the moment before the claim */
-        spk_cache_unclaim(r->entry, unit);
-        *mine = false;
-        *good = !spk_cache_is_foreign(r->entry);
-        return SPK_OK;
     }
     atomic_fetch_add_explicit(&r->object.net->shared->cache_misses, 1, memory_order_relaxed);
     return read_alone(r, out, n, off, deadline, served, err);
@@ -350,6 +344,27 @@ static spk_status find_size(remote *r, spk_error *err)
     return st;
 }
 
+/* The object's place in the cache; for other processes it takes a moment to make or remove one. */
+static spk_status open_entry(remote *r, const spk_net_object *object, spk_error *err)
+{
+    spk_net *net = r->object.net;
+    uint64_t patience = spk_now_ns() + OTHERS_PATIENCE_NS;
+    spk_status st = SPK_OK;
+    bool busy = false;
+    enter(r);
+    do {
+        r->entry = spk_cache_entry_open(net->cache, object->digest, object->size, object->units, &busy);
+        if (busy && spk_now_ns() > patience) {
+            spk_cache_note_busy(net->cache);
+            break;
+        }
+        if (busy && !spk_net_wait(net, -1, OTHERS_POLL_MS))
+            st = spk_net_cancelled(err);
+    } while (busy && st == SPK_OK);
+    leave(r);
+    return st;
+}
+
 spk_status spk_net_open(spk_net *net, const char *name, const spk_net_object *object, spk_source **out, spk_error *err)
 {
     remote *r = calloc(1, sizeof *r);
@@ -379,11 +394,8 @@ spk_status spk_net_open(spk_net *net, const char *name, const spk_net_object *ob
     spk_status st = SPK_OK;
     if (object->size == 0)
         st = find_size(r, err);
-    if (st == SPK_OK && net->cache && object->digest && object->units > 0) {
-        enter(r);
-        r->entry = spk_cache_entry_open(net->cache, object->digest, object->size, object->units);
-        leave(r);
-    }
+    if (st == SPK_OK && net->cache && object->digest && object->units > 0)
+        st = open_entry(r, object, err);
     if (st < 0)
         remote_close(&r->base);
     else

@@ -1,7 +1,15 @@
 /* io/: the cache without a network: pieces, claims, leases, limit. */
 #include "check_main.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
 #include "io/cache.h"
+#include "io/cache_impl.h"
+#include "io/net.h"
+#include "io/source.h"
 
 #define UNIT 65536u
 
@@ -32,7 +40,10 @@ static spk_cache *open_cache(uint64_t limit)
 static spk_cache_entry *entry(spk_cache *c, uint8_t number)
 {
     uint8_t digest[32] = {number};
-    return spk_cache_entry_open(c, digest, 8 * UNIT, 8);
+    bool busy = true;
+    spk_cache_entry *e = spk_cache_entry_open(c, digest, 8 * UNIT, 8, &busy);
+    ck_assert(!busy);
+    return e;
 }
 
 static bool store(spk_cache_entry *e, uint64_t unit)
@@ -64,7 +75,9 @@ START_TEST(pieces_come_back)
     ck_assert(spk_cache_has(e, 3));
     spk_cache_entry_close(e);
     uint8_t digest[32] = {1};
-    ck_assert_ptr_null(spk_cache_entry_open(c, digest, 8 * UNIT, 9)); /* another shape of the same name */
+    bool busy = true;
+    ck_assert_ptr_null(spk_cache_entry_open(c, digest, 8 * UNIT, 9, &busy)); /* another shape of the same name */
+    ck_assert(!busy);
     spk_cache_close(c);
 }
 END_TEST
@@ -78,6 +91,13 @@ START_TEST(one_fetches_the_others_wait)
     ck_assert_int_eq(spk_cache_claim(b, 1), SPK_CLAIM_MINE);
     spk_cache_entry_close(a); /* as if its process had died */
     ck_assert_int_eq(spk_cache_claim(b, 0), SPK_CLAIM_MINE);
+    a = entry(c, 1);
+    ck_assert(!spk_cache_has(a, 0));
+    spk_cache_store(b, 0, 0, piece, UNIT);
+    ck_assert_int_eq(spk_cache_claim(a, 0), SPK_CLAIM_THERE); /* stored since a has looked */
+    spk_cache_drop(b, 0);
+    ck_assert_int_eq(spk_cache_claim(b, 0), SPK_CLAIM_MINE); /* a keeps no claim */
+    spk_cache_entry_close(a);
     spk_cache_entry_close(b);
     spk_cache_close(c);
     spk_cache_close(d);
@@ -138,6 +158,65 @@ START_TEST(what_does_not_fit_is_not_stored)
 }
 END_TEST
 
+/* The map of object 1 as a process leaves it that has just begun to make it, and goes on only when this is closed. */
+static int begin_map(void)
+{
+    char path[4200], digest[65] = "01";
+    memset(digest + 2, '0', 62);
+    snprintf(path, sizeof path, "%s/shardpack-cache-1/%s.map", folder, digest);
+    int fd = open(path, O_RDWR | O_CREAT, 0666);
+    ck_assert(fd >= 0 && spk_cache_lock(fd, F_WRLCK, SPK_CACHE_LEASE, false));
+    return fd;
+}
+
+START_TEST(one_that_is_being_made_is_busy)
+{
+    const uint8_t digest[32] = {1};
+    bool busy = false;
+    spk_cache *c = open_cache(0);
+    int fd = begin_map();
+    for (int i = 0; i < 20; i++) {
+        ck_assert_ptr_null(spk_cache_entry_open(c, digest, 8 * UNIT, 8, &busy));
+        ck_assert(busy);
+    }
+    close(fd);
+    spk_cache_entry *e = entry(c, 1);
+    ck_assert(store(e, 3));
+    ck_assert_uint_eq(counts.cache_off, 0); /* nothing to warn of */
+    spk_cache_entry_close(e);
+    spk_cache_close(c);
+}
+END_TEST
+
+static void *end_soon(void *fd)
+{
+    poll(NULL, 0, 50);
+    close((int)(intptr_t)fd);
+    return NULL;
+}
+
+START_TEST(one_that_is_being_made_is_waited_for)
+{
+    const spk_net_options options = {.deadline = 300, .cache_dir = folder};
+    const uint8_t digest[32] = {1};
+    const spk_net_object object = {.size = 8 * UNIT, .units = 8, .digest = digest};
+    spk_net *net = NULL;
+    spk_source *s = NULL;
+    spk_cache_look_result look;
+    pthread_t maker;
+    ck_ok(spk_net_new(&net, &options, &err), err);
+    ck_ok(spk_net_add_mirror(net, "http://127.0.0.1:1/", &err), err);
+    ck_assert_int_eq(pthread_create(&maker, NULL, end_soon, (void *)(intptr_t)begin_map()), 0);
+    ck_ok(spk_net_open(net, "object", &object, &s, &err), err);
+    ck_ok(spk_cache_look(folder, false, &look, &err), err);
+    ck_assert_uint_eq(look.entries, 1);
+    ck_assert_uint_eq(look.in_use, 1);
+    pthread_join(maker, NULL);
+    spk_source_close(s);
+    spk_net_free(net);
+}
+END_TEST
+
 START_TEST(a_folder_of_something_else_is_refused)
 {
     char path[4200];
@@ -164,6 +243,8 @@ static Suite *suite(void)
     tcase_add_test(t, one_fetches_the_others_wait);
     tcase_add_test(t, old_entries_go_open_ones_stay);
     tcase_add_test(t, what_does_not_fit_is_not_stored);
+    tcase_add_test(t, one_that_is_being_made_is_busy);
+    tcase_add_test(t, one_that_is_being_made_is_waited_for);
     tcase_add_test(t, a_folder_of_something_else_is_refused);
     suite_add_tcase(s, t);
     return s;
