@@ -23,7 +23,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         name = self.path.partition("?")[0].lstrip("/")
-        server.asked.append(name)
         answer = server.spoil(name) if server.spoil else None
         path = server.root / name
         if isinstance(answer, int) or not path.is_file():
@@ -54,13 +53,14 @@ class Server(http.server.ThreadingHTTPServer):
     """Serves a folder. spoil(name): a status to answer with, "flip", or None."""
 
     daemon_threads = True
+    request_queue_size = 128  # connections beyond it are tried again after a second
 
     def handle_error(self, *_):
         """Who was interrupted reads no answer."""
 
     def __init__(self, root, spoil=None):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.root, self.spoil, self.asked = pathlib.Path(root), spoil, []
+        self.root, self.spoil = pathlib.Path(root), spoil
         self.url = f"http://127.0.0.1:{self.server_port}"
 
 
@@ -74,10 +74,6 @@ def serve(data):
             stack.callback(server.shutdown)
             return server
         yield start
-
-
-def shards_of(server):
-    return [path for path in server.asked if path.endswith(".zst")]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -124,12 +120,15 @@ def test_cache(data, serve, tmp_path):
     with loader(data) as local, loader(web.url, cache_dir=cache, cache_limit="1GB") as remote:
         want = [contents(local), contents(local)]
         assert contents(remote) == want[0]
-        asked = len(shards_of(web))
-        assert contents(remote) == want[1] and len(shards_of(web)) == asked, "the second epoch is in the cache"
+        # The server hears of a hedged request late, perhaps: what counts is what was sent, and that all comes without it.
+        web.spoil = lambda name: 404 if name.endswith(".zst") else None
+        sent = remote.stats()["mirrors"][0]["requests"]
+        assert contents(remote) == want[1]
         stats = remote.stats()
+        assert stats["mirrors"][0]["requests"] == sent, "the second epoch is in the cache"
         assert stats["cache_hits"] > 0 and stats["cache_hit_bytes"] > 0 and stats["cache_misses"] > 0
-    shardpack.Dataset(web.url, cache_dir=str(cache))[100]
-    assert shardpack.verify(web.url, cache_dir=cache) and len(shards_of(web)) == asked
+    assert shardpack.Dataset(web.url, cache_dir=str(cache))[100].key == shardpack.Dataset(data)[100].key
+    assert shardpack.verify(web.url, cache_dir=cache)
 
 
 def test_few_of_many_samples(photos, serve, tmp_path):
