@@ -95,10 +95,10 @@ int target_open(target *t, const char *path, const remote_values *remote)
     spk_shard_stat st;
     if (!looks_like_shard(path))
         return target_open_dataset(t, path, remote);
-    if (from.mirror_count > 0)
-        return cli_error("%s: mirrors are for a dataset that is opened by URL", path);
     memset(t, 0, sizeof *t);
     t->path = path;
+    if (from.mirror_count > 0)
+        return cli_error("%s: mirrors are for a dataset that is opened by URL", path);
     spk_error_clear(&err);
     if (spk_shard_open(&t->shard, path, &options, &err) < 0)
         return cli_fail(&err, NULL);

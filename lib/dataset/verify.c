@@ -149,6 +149,8 @@ static spk_status prepare_shard(check *c, const char *path, spk_error *err)
     spk_source *source = NULL;
     spk_dataset_options o = {0};
     SPK_TRY(spk_options_copy(&o, sizeof o, c->options.dataset, err));
+    if (o.mirror_count > 0)
+        return spk_error_set(err, SPK_E_INVALID, "%s: mirrors are for a dataset that is opened by URL", path);
     c->target.shard_options = (spk_source_options){o.deadline, o.plain_credentials, o.on_wait, o.user};
     SPK_TRY(spk_source_open_with(&source, path, &c->target.shard_options, err));
     c->target.shard_path = path;

@@ -263,7 +263,9 @@ def test_shard_by_url_has_its_deadline(case):
             start = time.monotonic()
             case.refused("*the deadline has passed*", command, "--deadline", "1", url)
             require(time.monotonic() - start < 20, "%s: %.1f s", command, time.monotonic() - start)
-        case.refused("*mirrors are for a dataset*", "ls", "--mirror", stuck.url, url)
+        for command in (["ls"], ["ls", "-l"], ["info"], ["verify"], ["cat"], ["extract"]):
+            more = {"cat": ["x.jpg"], "extract": [case.dir / "out"]}.get(command[0], [])
+            case.refused("*mirrors are for a dataset*", *command, "--mirror", stuck.url, url, *more)
 
 
 def test_cache_that_cannot_be_written(case):
