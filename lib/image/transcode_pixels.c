@@ -10,15 +10,16 @@
 #include "image/jpeg_trap.h"
 
 #define MARKER_MAX 0xFFFF /* a whole APPn or COM segment is kept */
+#define FILE_ROOM 4096u   /* at least, for libjpeg to go on writing */
 
 struct spk_pixel_transcoder {
-    spk_jpeg_trap trap;
+    spk_jpeg_trap trap; /* first: what libjpeg calls finds the transcoder by it */
     struct jpeg_decompress_struct in;
     struct jpeg_compress_struct out;
+    struct jpeg_destination_mgr to; /* our own: libjpeg's loses its memory when writing fails */
     bool out_created;
     spk_decoder *decoder;
-    unsigned char *file; /* libjpeg's */
-    unsigned long file_n;
+    spk_buf file; /* the other file; its room is libjpeg's while it writes */
     uint8_t *pixels;
     size_t cap_pixels;
     /* of a comparison under way */
@@ -42,25 +43,55 @@ spk_status spk_pixel_transcoder_new(spk_pixel_transcoder **out, spk_error *err)
     return SPK_OK;
 }
 
-static void drop_file(spk_pixel_transcoder *t)
+static void end_writing(spk_pixel_transcoder *t)
 {
     if (t->out_created)
         jpeg_destroy_compress(&t->out);
     t->out_created = false;
-    free(t->file);
-    t->file = NULL;
-    t->file_n = 0;
 }
 
 void spk_pixel_transcoder_free(spk_pixel_transcoder *t)
 {
     if (!t)
         return;
-    drop_file(t);
+    end_writing(t);
     spk_jpeg_trap_destroy(&t->trap);
     spk_decoder_free(t->decoder);
+    spk_buf_free(&t->file);
     free(t->pixels);
     free(t);
+}
+
+/* Makes room behind what was written. */
+static void give_room(spk_pixel_transcoder *t)
+{
+    t->trap.status = spk_buf_reserve(&t->file, FILE_ROOM, t->trap.err);
+    if (t->trap.status < 0)
+        longjmp(t->trap.jump, 1);
+    t->to.next_output_byte = t->file.data + t->file.len;
+    t->to.free_in_buffer = t->file.cap - t->file.len;
+}
+
+static void on_begin(j_compress_ptr out)
+{
+    spk_pixel_transcoder *t = out->client_data;
+    t->file.len = 0;
+    give_room(t);
+}
+
+/* All of the room is in use, whatever free_in_buffer says. */
+static boolean on_full(j_compress_ptr out)
+{
+    spk_pixel_transcoder *t = out->client_data;
+    t->file.len = t->file.cap;
+    give_room(t);
+    return TRUE;
+}
+
+static void on_end(j_compress_ptr out)
+{
+    spk_pixel_transcoder *t = out->client_data;
+    t->file.len = t->file.cap - t->to.free_in_buffer;
 }
 
 /* libjpeg writes JFIF's and Adobe's segments by itself. */
@@ -93,7 +124,9 @@ static spk_status write_file(spk_pixel_transcoder *t, const void *data)
     t->out.client_data = &t->trap;
     jpeg_create_compress(&t->out);
     t->out_created = true;
-    jpeg_mem_dest(&t->out, &t->file, &t->file_n);
+    t->to = (struct jpeg_destination_mgr){
+        .init_destination = on_begin, .empty_output_buffer = on_full, .term_destination = on_end};
+    t->out.dest = &t->to;
     jvirt_barray_ptr *arrays = jpeg_read_coefficients(&t->in);
     jpeg_copy_critical_parameters(&t->in, &t->out);
     t->out.optimize_coding = TRUE;
@@ -108,10 +141,10 @@ static spk_status write_file(spk_pixel_transcoder *t, const void *data)
 
 static spk_status rewrite(spk_pixel_transcoder *t, const void *data, size_t n, spk_error *err)
 {
-    drop_file(t);
     spk_jpeg_trap_arm(&t->trap, n, err);
     if (setjmp(t->trap.jump) == 0)
         t->trap.status = write_file(t, data);
+    end_writing(t);
     jpeg_abort_decompress(&t->in);
     return t->trap.status;
 }
@@ -155,18 +188,17 @@ spk_status spk_transcode_pixels(spk_pixel_transcoder *t, spk_transcoder *plain, 
     *result = SPK_TRANSCODE_DAMAGED;
     spk_status status = rewrite(t, data, n, &why);
     if (status == SPK_OK)
-        status = spk_transcode(plain, t->file, t->file_n, max_pixels, out, result, &why);
+        status = spk_transcode(plain, t->file.data, t->file.len, max_pixels, out, result, &why);
     /* Whether it is smaller than the other file, whose codes are made to measure, is of no interest. */
     if (status == SPK_OK && (*result == SPK_TRANSCODED || *result == SPK_TRANSCODE_NO_GAIN)) {
         *result = SPK_TRANSCODE_UNEQUAL;
         status = decode(t, data, n, max_pixels, true, &why);
         if (status == SPK_OK)
-            status = decode(t, t->file, t->file_n, max_pixels, false, &why);
+            status = decode(t, t->file.data, t->file.len, max_pixels, false, &why);
         if (status == SPK_OK)
             *result = out->len < n ? SPK_TRANSCODED : SPK_TRANSCODE_NO_GAIN;
     }
-    *file_bytes = t->file_n;
-    drop_file(t);
+    *file_bytes = t->file.len;
     if (status == SPK_E_NOMEM && err)
         *err = why;
     return status == SPK_E_NOMEM ? status : SPK_OK;

@@ -154,6 +154,37 @@ START_TEST(others_stay_as_they_are)
 }
 END_TEST
 
+/* A gray block with a coefficient of 14 bits, behind metadata: libjpeg reads it and gives up in the middle of writing
+ * it, after what it writes to has grown. */
+START_TEST(coefficients_that_cannot_be_written)
+{
+    static const uint8_t app[] = {0xFF, 0xE1, 0xEA, 0x60},
+                         rest[] = {0xFF, 0xC0, 0, 11,   8,    0,   8,    0, 8,  1, 1, 0x11, 0, /* SOF */
+                                   0xFF, 0xC4, 0, 20,   0x00, 1,   0,    0, 0,  0, 0, 0,    0,
+                                   0,    0,    0, 0,    0,    0,   0,    0, 0, /* DC: size 0 */
+                                   0xFF, 0xC4, 0, 21,   0x10, 0,   2,    0, 0,  0, 0, 0,    0,
+                                   0,    0,    0, 0,    0,    0,   0,    0, 14, 0, /* AC: size 14; end of block */
+                                   0xFF, 0xDA, 0, 8,    1,    1,   0x00, 0, 63, 0, /* SOS */
+                                   0x1F, 0xFF, 0, 0xBF, 0xFF, 0xD9};
+    const size_t body = 0xEA60 - 2;
+    uint8_t *p = calloc(1, 2 + sizeof app + body + 69 + sizeof rest), *at = p;
+    *at++ = 0xFF, *at++ = 0xD8;
+    memcpy(at, app, sizeof app);
+    at += sizeof app + body;
+    memcpy(at, "\xff\xdb\0\x43", 4);
+    memset(at + 5, 1, 64);
+    at += 69;
+    memcpy(at, rest, sizeof rest);
+    at += sizeof rest;
+    ck_assert_int_eq(transcode(p, (size_t)(at - p)), SPK_TRANSCODE_DAMAGED);
+    ck_assert_int_eq(transcode(p, (size_t)(at - p)), SPK_TRANSCODE_DAMAGED);
+    image pixel = {0};
+    decode(p, (size_t)(at - p), &pixel); /* it is no damage to the decoder */
+    spk_buf_free(&pixel.bytes);
+    free(p);
+}
+END_TEST
+
 /* A bit changed anywhere: whatever is stored has the pixels of the file. */
 START_TEST(damage)
 {
@@ -183,6 +214,7 @@ static Suite *suite(void)
     tcase_add_test(t, progressive);
     tcase_add_test(t, metadata);
     tcase_add_test(t, others_stay_as_they_are);
+    tcase_add_test(t, coefficients_that_cannot_be_written);
     tcase_add_test(t, damage);
     suite_add_tcase(s, t);
     return s;
