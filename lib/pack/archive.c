@@ -104,14 +104,20 @@ static spk_status not_tar(const lister *l, const char *why, spk_error *err)
                          why ? ": " : "", why ? why : "");
 }
 
+/* Why read_at failed. */
+static spk_status unread(const lister *l, spk_error *err)
+{
+    if (l->sys_errno)
+        return spk_error_sys(err, l->sys_errno, "read");
+    return spk_error_set(err, SPK_E_CHANGED, "became shorter while it was read");
+}
+
 /* Why libarchive's call failed. */
 static spk_status failed(lister *l, spk_error *err)
 {
     const char *text = archive_error_string(l->reader);
-    if (l->sys_errno)
-        return spk_error_sys(err, l->sys_errno, "read");
-    if (l->cut)
-        return spk_error_set(err, SPK_E_CHANGED, "became shorter while it was read");
+    if (l->sys_errno || l->cut)
+        return unread(l, err);
     if (archive_errno(l->reader) == ENOMEM)
         return spk_error_nomem(err, 0);
     int64_t at = archive_read_header_position(l->reader);
@@ -126,7 +132,7 @@ static spk_status check_start(lister *l, spk_error *err)
 {
     ssize_t got = read_at(l, l->buf, BLOCK, 0);
     if (got < 0)
-        return failed(l, err);
+        return unread(l, err);
     const char *name = spk_archive_compression(l->buf, (size_t)got);
     if (name && l->part.name_n == 0)
         return spk_error_set(err, SPK_E_UNSUPPORTED,
@@ -146,7 +152,7 @@ static spk_status check_end(lister *l, spk_error *err)
     while (at < l->part.size) {
         ssize_t got = read_at(l, l->buf, sizeof l->buf, at);
         if (got < 0)
-            return failed(l, err);
+            return unread(l, err);
         for (size_t i = 0; i < (size_t)got; i++) {
             if (l->buf[i] == 0)
                 continue;
@@ -189,7 +195,7 @@ static spk_status locate(lister *l, struct archive_entry *e, spk_archive_member 
     for (size_t have = 0; have < n;) {
         ssize_t got = read_at(l, probe + have, n - have, (uint64_t)consumed + have);
         if (got <= 0)
-            return failed(l, err);
+            return unread(l, err);
         have += (size_t)got;
     }
     if (hole != 0 || memcmp(probe, data, n) != 0)

@@ -3,6 +3,8 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <sys/mman.h>
 
@@ -414,6 +416,25 @@ static int stop_at_second(void *ctx, uint64_t count)
     return ++*(int *)ctx == 2;
 }
 
+/* The first bytes of the archive, before libarchive has seen any. */
+START_TEST(unreadable)
+{
+    static const char zeros[2048];
+    ck_assert_int_eq(list_bytes(zeros, sizeof zeros), SPK_OK);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int deaf = open(path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_ge(deaf, 0);
+    close(fd);
+    fd = deaf;
+    spk_archive_free(arc);
+    arc = NULL;
+    ck_assert_int_eq(spk_archive_list(&arc, fd, "x.tar", 5, NULL, NULL, &err), SPK_E_IO);
+    ck_assert_str_eq(err.text, "x.tar: read: Bad file descriptor");
+    ck_assert_int_eq(err.sys_errno, EBADF);
+}
+END_TEST
+
 START_TEST(cancelled)
 {
     maker *m = begin(ARCHIVE_FORMAT_TAR_USTAR);
@@ -451,6 +472,7 @@ static Suite *suite(void)
     tcase_add_test(c, damaged);
     tcase_add_test(c, other_files);
     tcase_add_test(c, sparse);
+    tcase_add_test(c, unreadable);
     tcase_add_test(c, cancelled);
     tcase_set_timeout(c, 60);
     suite_add_tcase(s, c);
