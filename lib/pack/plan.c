@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "dataset/table.h"
 #include "pack/names.h"
 #include "pack/options.h"
 #include "shard/format.h"
@@ -318,6 +319,9 @@ static spk_status check_frames(const spk_pack_plan *plan, const spk_pack_plan_sh
 
 static spk_status add_shard(spk_pack_plan *plan, const spk_pack_plan_shard *shard, uint64_t tar, spk_error *err)
 {
+    if (plan->shards_n - plan->splits[shard->split].first_shard == SPK_TABLE_ROWS_MAX)
+        return spk_error_set(err, SPK_E_LIMIT, "more than %llu shards: choose a larger shard size",
+                             (unsigned long long)SPK_TABLE_ROWS_MAX);
     if (plan->o->single_frame && tar > SPK_FRAME_CONTENT_MAX - SPK_TAR_END)
         return spk_error_set(err, SPK_E_LIMIT,
                              "a single frame would hold %llu bytes (shard %zu: %u samples), at most %u are possible: "

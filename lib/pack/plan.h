@@ -63,7 +63,8 @@ typedef struct spk_pack_plan {
 } spk_pack_plan;
 
 /* plan must be zeroed; freed by the caller with spk_pack_plan_free, also after errors. src is for messages. LIMIT: a
- * sample or, with a single frame, a shard that does not fit into a frame. INVALID: a split without samples. */
+ * sample or, with a single frame, a shard that does not fit into a frame; more shards than a table holds. INVALID: a
+ * split without samples. */
 SPK_CHECK spk_status spk_pack_plan_make(spk_pack_plan *plan, const spk_input *in, const spk_pack_options *o,
                                         const char *src, spk_error *err);
 void spk_pack_plan_free(spk_pack_plan *plan);

@@ -309,6 +309,31 @@ START_TEST(what_does_not_fit_is_refused_with_numbers)
 }
 END_TEST
 
+/* As many samples as it takes, all of one file: two gigabytes, so in the long version only. */
+START_TEST(more_shards_than_a_table_holds)
+{
+    const size_t most = 1u << 24;
+    spk_error err;
+    spk_input in;
+    spk_pack_plan plan = {0};
+    make_input(&in, 1, 10, 1);
+    spk_input_sample one = in.samples[0];
+    free(in.samples);
+    in.samples = malloc((most + 1) * sizeof *in.samples);
+    for (in.samples_n = 0; in.samples_n <= most; in.samples_n++)
+        in.samples[in.samples_n] = one;
+    spk_pack_options o = settle((spk_pack_options){.shard_samples = 1, .no_shuffle = 1});
+    ck_fails(spk_pack_plan_make(&plan, &in, &o, "src", &err), err, SPK_E_LIMIT,
+             "more than 16777216 shards: choose a larger shard size");
+    spk_pack_plan_free(&plan);
+    in.samples_n--;
+    ck_ok(spk_pack_plan_make(&plan, &in, &o, "src", &err), err);
+    ck_assert_uint_eq(plan.shards_n, most);
+    spk_pack_plan_free(&plan);
+    free_input(&in);
+}
+END_TEST
+
 START_TEST(options_are_checked)
 {
     spk_pack_options out;
@@ -391,6 +416,8 @@ static Suite *suite(void)
     tcase_add_test(t, members_are_in_the_order_of_their_fields);
     tcase_add_test(t, frames_of_packed_fields_get_the_fast_level);
     tcase_add_test(t, what_does_not_fit_is_refused_with_numbers);
+    if (getenv("TEST_LONG"))
+        tcase_add_test(t, more_shards_than_a_table_holds);
     tcase_add_test(t, options_are_checked);
     tcase_add_test(t, digests_tell_what_changed);
     suite_add_tcase(s, t);
