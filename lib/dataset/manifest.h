@@ -55,7 +55,8 @@ typedef struct spk_manifest {
     char *pack; /* the "pack" object as compact JSON text: options, versions, "plan" hash; may be NULL */
 } spk_manifest;
 
-/* Appends the JSON text, ending with a newline; the same struct gives the same bytes. */
+/* Appends the JSON text, ending with a newline; the same struct gives the same bytes. LIMIT, FORMAT, INVALID for what
+ * spk_manifest_parse would refuse. */
 SPK_CHECK spk_status spk_manifest_encode(const spk_manifest *m, spk_buf *out, spk_error *err);
 /* Parses and checks text; m must be zeroed and is freed by the caller with spk_manifest_free, also after errors. */
 SPK_CHECK spk_status spk_manifest_parse(spk_manifest *m, const char *text, size_t n, spk_error *err);

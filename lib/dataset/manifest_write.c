@@ -186,6 +186,17 @@ static spk_status fill(json_t *root, const spk_manifest *m, spk_error *err)
     return put_pack(root, m->pack, err);
 }
 
+/* What goes out must come in again: the reader has bounds of its own, on the number of values for instance. */
+static spk_status read_back(const spk_buf *out, size_t start, spk_error *err)
+{
+    spk_manifest again = {0};
+    spk_status status = spk_manifest_parse(&again, (const char *)out->data + start, out->len - start, err);
+    spk_manifest_free(&again);
+    if (status < 0)
+        spk_error_prefix(err, "manifest that no reader would take");
+    return status;
+}
+
 spk_status spk_manifest_encode(const spk_manifest *m, spk_buf *out, spk_error *err)
 {
     size_t start = out->len;
@@ -200,5 +211,5 @@ spk_status spk_manifest_encode(const spk_manifest *m, spk_buf *out, spk_error *e
         status = spk_error_set(err, SPK_E_LIMIT, "manifest of %zu bytes is above the limit of %u", out->len - start,
                                SPK_MANIFEST_MAX);
     json_decref(root);
-    return status;
+    return status == SPK_OK ? read_back(out, start, err) : status;
 }

@@ -144,6 +144,43 @@ static spk_status put_forms(spk_manifest_field *field, const spk_tally_field *to
     return SPK_OK;
 }
 
+/* All fields with no sample, and the classes, as they are in what is planned. */
+static spk_status draft(spk_manifest *m, const spk_pack_plan *plan, const spk_pack_plan_digest *digest, spk_error *err)
+{
+    const spk_tally none = {0};
+    spk_buf text = {0};
+    memset(m->fingerprint, '0', sizeof m->fingerprint - 1);
+    m->table_name = strdup("shards-00000000.tsv");
+    m->fields = calloc(plan->fields_n, sizeof *m->fields);
+    if (!m->fields || !m->table_name)
+        return spk_error_nomem(err, plan->fields_n * sizeof *m->fields);
+    for (; m->fields_n < plan->fields_n; m->fields_n++) {
+        spk_manifest_field *field = &m->fields[m->fields_n];
+        field->name = strdup(plan->fields[m->fields_n]);
+        field->kind = strdup("bytes");
+        if (!field->name || !field->kind)
+            return spk_error_nomem(err, 64);
+    }
+    m->classes = plan->in->classes;
+    m->classes_n = plan->in->classes_n;
+    SPK_TRY(spk_describe(&m->pack, plan->o, digest, 0, &none, err));
+    spk_status status = spk_manifest_encode(m, &text, err);
+    spk_buf_free(&text);
+    return status;
+}
+
+spk_status spk_finish_foresee(const spk_pack_plan *plan, const spk_pack_plan_digest *digest, spk_error *err)
+{
+    spk_manifest m = {0};
+    spk_status status = draft(&m, plan, digest, err);
+    m.classes = NULL; /* the input's */
+    m.classes_n = 0;
+    spk_manifest_free(&m);
+    if (status < 0 && status != SPK_E_NOMEM)
+        spk_error_prefix(err, "%zu classes and %zu fields", plan->in->classes_n, plan->in->fields_n);
+    return status;
+}
+
 static spk_status put_names(spk_manifest *m, const spk_pack_plan *plan, const spk_tally *total, spk_error *err)
 {
     const spk_input *in = plan->in;

@@ -61,7 +61,11 @@ static spk_status scan(spk_packing *p, spk_error *err)
     r->excluded_folders = p->in.excluded_folders;
     r->classes = p->in.classes_n;
     SPK_TRY(spk_pack_plan_make(&p->plan, &p->in, &p->o, p->src, err));
-    return spk_pack_plan_digest_make(&p->digest, &p->in, &p->o, err);
+    SPK_TRY(spk_pack_plan_digest_make(&p->digest, &p->in, &p->o, err));
+    spk_status status = spk_finish_foresee(&p->plan, &p->digest, err);
+    if (status < 0)
+        spk_error_prefix(err, "%s", p->src);
+    return status;
 }
 
 /* True if nothing is left to do. */

@@ -271,6 +271,30 @@ START_TEST(encoding_refuses_what_it_could_not_read)
 }
 END_TEST
 
+START_TEST(encoding_refuses_more_than_is_read)
+{
+    enum { CLASSES = 1 << 21 };
+    spk_error err;
+    spk_buf out = {0};
+    char name[] = "shards-00112233.tsv", class_name[] = "c";
+    char **classes = malloc(CLASSES * sizeof *classes);
+    spk_manifest m = {.fingerprint = HEX64, .table_name = name, .classes = classes, .classes_n = CLASSES};
+    for (size_t i = 0; i < CLASSES; i++)
+        classes[i] = class_name;
+    ck_fails(spk_manifest_encode(&m, &out, &err), err, SPK_E_LIMIT,
+             "manifest that no reader would take: more than 2097152 JSON values");
+    out.len = 0;
+    m.classes_n = CLASSES - 100;
+    spk_error_clear(&err);
+    ck_ok(spk_manifest_encode(&m, &out, &err), err);
+    out.len = 0;
+    m.samples = m.frames = m.shards = (1u << 24) + 1;
+    ck_fails(spk_manifest_encode(&m, &out, &err), err, SPK_E_LIMIT, "\"shards\" is 16777217, more than the 16777216");
+    spk_buf_free(&out);
+    free(classes);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("dataset/manifest");
@@ -286,6 +310,7 @@ static Suite *suite(void)
     tcase_add_test(c, text_above_the_cap_is_refused_by_its_size);
     tcase_add_test(c, brackets_in_strings_do_not_count);
     tcase_add_test(c, encoding_refuses_what_it_could_not_read);
+    tcase_add_test(c, encoding_refuses_more_than_is_read);
     suite_add_tcase(s, c);
     return s;
 }

@@ -201,6 +201,34 @@ START_TEST(places_that_are_refused)
 }
 END_TEST
 
+/* Class names that no manifest can hold are told before a shard is built. */
+START_TEST(too_much_for_a_manifest)
+{
+    enum { ROWS = 70, NAME = 1000000 };
+    spk_error err;
+    spk_pack_result r;
+    char file[32], *name = malloc(NAME + 1);
+    memset(name, 'n', NAME);
+    name[NAME] = '\0';
+    FILE *list = fopen(in_dir("list.csv"), "w");
+    ck_assert_ptr_nonnull(list);
+    fprintf(list, "path,label\n");
+    for (int i = 0; i < ROWS; i++) {
+        snprintf(file, sizeof file, "src/%02d.txt", i);
+        put_file(file, "x", 1);
+        fprintf(list, "%02d.txt,%02d%s\n", i, i, name);
+    }
+    ck_assert_int_eq(fclose(list), 0);
+    free(name);
+    spk_pack_options o = {.list = in_dir("list.csv")};
+    ck_fails(pack("out", o, &r, &err), err, SPK_E_LIMIT, "src: 70 classes and 1 fields: manifest");
+    ck_assert(!exists("out"));
+    o.dry_run = 1;
+    o.list = in_dir("list.csv");
+    ck_fails(pack("out", o, &r, &err), err, SPK_E_LIMIT, "above the limit of 67108864");
+}
+END_TEST
+
 static int cancel(void *user, const spk_pack_progress *p)
 {
     return p->phase == *(spk_pack_phase *)user;
@@ -311,6 +339,7 @@ static Suite *suite(void)
     tcase_add_test(t, no_sample_is_left);
     tcase_add_test(t, splits_are_datasets);
     tcase_add_test(t, places_that_are_refused);
+    tcase_add_test(t, too_much_for_a_manifest);
     tcase_add_test(t, cancelled_without_a_trace);
     tcase_add_test(t, source_files_that_change);
     tcase_add_test(t, links_on_the_way_are_refused);
