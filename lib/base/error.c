@@ -93,19 +93,20 @@ static void cut_middle(char *text, size_t n)
 __attribute__((format(printf, 3, 0))) static void write_text(char out[SPK_ERROR_TEXT], const char *end, const char *fmt,
                                                              va_list ap)
 {
-    char fixed[3 * SPK_ERROR_TEXT], clean[4 * SPK_ERROR_TEXT], *raw = fixed;
-    size_t room = 2 * SPK_ERROR_TEXT, end_n = end ? strlen(end) + 2 : 0; /* an end has less than SPK_ERROR_TEXT bytes */
+    enum { ROOM = 2 * SPK_ERROR_TEXT, END_ROOM = SPK_ERROR_TEXT + 2 }; /* an end has less than SPK_ERROR_TEXT bytes */
+    char fixed[ROOM + END_ROOM], clean[4 * SPK_ERROR_TEXT], *raw = fixed;
+    size_t end_n = end ? strlen(end) + 2 : 0;
     va_list again;
     va_copy(again, ap);
-    int got = vsnprintf(fixed, room, fmt, ap);
+    int got = vsnprintf(fixed, ROOM, fmt, ap);
     size_t n = got < 0 ? 0 : (size_t)got;
-    if (n >= room) { /* a path may be longer than any message */
+    if (n >= ROOM) { /* a path may be longer than any message */
         char *grown = malloc(n + end_n + 1);
         if (grown) {
             raw = grown;
             vsnprintf(raw, n + 1, fmt, again);
         } else {
-            n = room - 1;
+            n = ROOM - 1;
         }
     }
     va_end(again);

@@ -67,6 +67,23 @@ START_TEST(cause_survives_paths_of_any_length)
 }
 END_TEST
 
+/* The longest texts on both sides, one byte more each time: under a sanitizer nothing is written behind a buffer. */
+START_TEST(a_full_text_takes_prefixes_of_any_length)
+{
+    spk_error err;
+    char path[3 * SPK_ERROR_TEXT];
+    for (size_t n = 1; n < sizeof path; n++) {
+        memset(path, 'd', sizeof path);
+        path[sizeof path - 1] = '\0';
+        ck_assert_int_eq(spk_error_set(&err, SPK_E_IO, "%s: cause", path), SPK_E_IO);
+        ck_assert_uint_eq(strlen(err.text), SPK_ERROR_TEXT - 1);
+        path[n] = '\0';
+        spk_error_prefix(&err, "%s", path);
+        ck_assert(strlen(err.text) == SPK_ERROR_TEXT - 1 && strstr(err.text, ": cause"));
+    }
+}
+END_TEST
+
 START_TEST(utf8_is_told_from_other_bytes)
 {
     ck_assert(spk_utf8_valid("h\xc3\xa9llo \xf0\x9f\x98\x80", 11));
@@ -165,6 +182,7 @@ static Suite *suite(void)
     TCase *t = tcase_create("base");
     tcase_add_test(t, error_text_is_one_printable_line);
     tcase_add_test(t, long_error_text_keeps_object_and_cause);
+    tcase_add_test(t, a_full_text_takes_prefixes_of_any_length);
     tcase_add_test(t, cause_survives_paths_of_any_length);
     tcase_add_test(t, utf8_is_told_from_other_bytes);
     tcase_add_test(t, varints_round_trip_and_reject_other_forms);
