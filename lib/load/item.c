@@ -179,18 +179,19 @@ static spk_status take_member(const spk_needs *needs, const spk_shard *shard, co
     return SPK_OK;
 }
 
-/* Moves what is borrowed into the item's block. */
-static spk_status own(const spk_needs *needs, spk_item *item, spk_error *err)
+/* Moves what is borrowed into the item's block: the key, since its shard may be closed before the item is let go of
+ * (what looks ahead opens others), and the fields if asked for. */
+static spk_status own(const spk_needs *needs, spk_item *item, bool fields, spk_error *err)
 {
     size_t total = item->key_len + 1;
-    for (uint32_t n = 0; n < needs->n; n++)
+    for (uint32_t n = 0; fields && n < needs->n; n++)
         total += item->fields[n].data ? item->fields[n].size : 0;
     SPK_TRY(spk_block_fit(&item->block, &item->cap, total, BLOCK_SLACK, err));
     uint8_t *p = item->block;
     memcpy(p, item->key, item->key_len + 1);
     item->key = (const char *)p;
     p += item->key_len + 1;
-    for (uint32_t n = 0; n < needs->n; n++) {
+    for (uint32_t n = 0; fields && n < needs->n; n++) {
         spk_item_field *f = &item->fields[n];
         if (!f->data)
             continue;
@@ -227,8 +228,7 @@ spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t numb
         SPK_TRY(set_bad(item, hold, spk_shard_name(shard), item->key, err));
     for (uint32_t i = 0; !hold->bad && i < sample->members; i++)
         SPK_TRY(take_member(&r->needs, shard, hold, &x->members[sample->first + i], item, err));
-    if (copy)
-        SPK_TRY(own(&r->needs, item, err));
+    SPK_TRY(own(&r->needs, item, copy, err));
     item->held = true;
     return SPK_OK;
 }

@@ -34,7 +34,7 @@ typedef struct spk_item {
     const char *key;
     size_t key_len;
     spk_item_field *fields;
-    uint8_t *block; /* copies of key and fields, unless they are borrowed */
+    uint8_t *block; /* copies of the key and, unless they are borrowed, of the fields */
     size_t cap;
 } spk_item;
 void spk_item_clear(spk_item *item);
@@ -61,9 +61,9 @@ typedef struct spk_item_reader {
     spk_activity *activity;
 } spk_item_reader;
 
-/* Reads a sample, by its number in the plan, through a held frame. copy: into the item's own block; else key and fields
- * are borrowed from shard and frame, valid until the next read through any frame. A damaged frame is no error here but
- * of the item (bad); a shard that cannot be opened or read is. */
+/* Reads a sample, by its number in the plan, through a held frame. copy: fields, too, come into the item's own block;
+ * else they are borrowed from the frame, valid until the next read through it. A damaged frame is no error here but of
+ * the item (bad); a shard that cannot be opened or read is. */
 SPK_CHECK spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t number, bool copy, spk_item *item,
                                    spk_error *err);
 /* Room for n bytes in a block whose content is not kept: the block itself unless it is too small, or larger than it

@@ -1,4 +1,4 @@
-/* The samples of an epoch that is not shuffled: one frame after another, nothing copied. */
+/* The samples of an epoch that is not shuffled: one frame after another, no field copied. */
 #ifndef SPK_LOAD_SEQUENCE_FEED_H
 #define SPK_LOAD_SEQUENCE_FEED_H
 

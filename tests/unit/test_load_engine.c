@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "load/fill_image.h"
+#include "load/sequence_feed.h"
 
 enum { IMAGE, LABEL, INDEX, VALID, KEY, JPG, TXT, COLUMNS };
 
@@ -346,6 +347,45 @@ START_TEST(counters)
 }
 END_TEST
 
+/* Between two repeats of a sample other shards may be opened, by what looks ahead, and its own one closed. */
+START_TEST(a_repeat_outlives_its_shard)
+{
+    spk_loader_options o = options(16, 0);
+    spk_run_counters sum = {0};
+    spk_item_reader reader = {.counters = &sum};
+    spk_sequence_feed feed = {.frame = {.held = false}};
+    const spk_item *item = NULL;
+    const spk_shard *shard = NULL;
+    uint32_t repeat = 0;
+    load_rig r;
+    spk_plan *plan = NULL;
+    spk_error e;
+    o.shuffle = 0;
+    o.echo = 2;
+    load_rig_open(&r, &data, &o);
+    const uint64_t *first = (const uint64_t *)(r.memory.base + spk_memory_head(&r.memory)->first_sample);
+    ck_ok(spk_plan_new(&plan, first, r.spec.shards, &r.spec.plan, &e), e);
+    reader.activity = spk_memory_activity(&r.memory, 0);
+    spk_needs_of(&reader.needs, &r.spec);
+    ck_ok(spk_shard_cache_new(&reader.cache, r.memory.base, NULL, 1, &e), e);
+    ck_ok(spk_frame_reader_new(&reader.decoder, &e), e);
+    ck_ok(spk_sequence_feed_at(&feed, &reader, plan, 0, &item, &repeat, &e), e);
+    ck_ok(spk_shard_cache_get(reader.cache, 0, &shard, &e), e);
+    ck_assert_ptr_ne(item->key, spk_shard_key(shard, 0));
+    ck_ok(spk_shard_cache_get(reader.cache, 1, &shard, &e), e); /* the first is closed */
+    ck_ok(spk_sequence_feed_at(&feed, &reader, plan, 1, &item, &repeat, &e), e);
+    ck_assert_uint_eq(repeat, 1);
+    ck_assert_str_eq(item->key, data.samples[0].key);
+    ck_assert_uint_eq(item->key_len, strlen(data.samples[0].key));
+    spk_sequence_feed_clear(&feed);
+    spk_frame_reader_free(reader.decoder);
+    spk_shard_cache_free(reader.cache);
+    spk_buf_free(&reader.scratch);
+    spk_plan_free(plan);
+    load_rig_close(&r);
+}
+END_TEST
+
 START_TEST(memory_estimate)
 {
     spk_load_spec spec = {.samples = 1000000,
@@ -378,6 +418,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, same_rows_for_any_workers_and_ranks, 0, 4);
     tcase_add_loop_test(t, jumps, 0, 2);
     tcase_add_test(t, counters);
+    tcase_add_test(t, a_repeat_outlives_its_shard);
     tcase_add_test(t, memory_estimate);
     suite_add_tcase(s, t);
     return s;
