@@ -189,6 +189,7 @@ static spk_status compare(const spk_loader *l, const state *s, spk_error *err)
 static spk_status go_on(spk_loader *l, const state *s, spk_error *err)
 {
     spk_plan_spec plan = l->core->spec.plan;
+    l->moves++;
     if (plan.shuffle && (plan.global_batch != s->global_batch || plan.groups != s->groups || plan.span != s->span)) {
         plan.global_batch = s->global_batch;
         plan.groups = (uint32_t)s->groups;
@@ -214,7 +215,6 @@ spk_status spk_loader_state_restore(spk_loader *l, const char *text, spk_error *
         status = compare(l, &s, &local);
     if (status == SPK_OK)
         status = go_on(l, &s, &local);
-    l->moves++;
     if (status < 0 && err)
         *err = local;
     return status;

@@ -16,6 +16,7 @@ typedef struct buffer {
     void *pointers[SPK_COLUMNS_MAX];
     spk_view views[SPK_COLUMNS_MAX];
     spk_event *copied, *used;
+    spk_cuda_stream stream; /* of the caller's work on it */
     bool was_used;
     char *state; /* of the loader, behind its batch */
     uint64_t rows, valid, number, position;
@@ -189,6 +190,7 @@ static spk_status give(spk_uploader *u, spk_upload *out, void *stream, spk_error
     buffer *b = &u->buffers[u->given % u->buffers_n];
     SPK_TRY(fail(u, u->pins->cuda.StreamWaitEvent(stream, b->copied->event, 0), err,
                  "the stream could not be made to wait for the copy"));
+    b->stream = stream;
     *out = (spk_upload){.columns = b->views,
                         .column_count = u->columns_n,
                         .rows = b->rows,
@@ -203,13 +205,13 @@ static spk_status give(spk_uploader *u, spk_upload *out, void *stream, spk_error
     return SPK_OK;
 }
 
-/* Everything queued for the batch given last was queued before this call. */
-static spk_status take_back(spk_uploader *u, void *stream, spk_error *err)
+/* Everything queued for the batch given last was queued before this call, on the stream that it was given for. */
+static spk_status take_back(spk_uploader *u, spk_error *err)
 {
     if (!u->lent)
         return SPK_OK;
     buffer *b = &u->buffers[(u->given - 1) % u->buffers_n];
-    SPK_TRY(fail(u, u->pins->cuda.EventRecord(b->used->event, stream), err, "an event could not be recorded"));
+    SPK_TRY(fail(u, u->pins->cuda.EventRecord(b->used->event, b->stream), err, "an event could not be recorded"));
     b->was_used = true;
     u->lent = false;
     return SPK_OK;
@@ -219,7 +221,7 @@ spk_status spk_uploader_next(spk_uploader *u, spk_upload *out, void *stream, spk
 {
     memset(out, 0, sizeof *out);
     SPK_TRY(spk_loader_check_owner(u->loader, err));
-    SPK_TRY(take_back(u, stream, err));
+    SPK_TRY(take_back(u, err));
     if (u->moves != u->loader->moves) { /* later copies to the same buffers come behind those of the dropped ones */
         u->moves = u->loader->moves;
         u->fetched = u->given;

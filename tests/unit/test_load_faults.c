@@ -171,6 +171,33 @@ START_TEST(killed_workers_are_replaced)
 END_TEST
 
 /* The kernel reaps children by itself then. */
+/* Its program was named from another folder than the one that the trainer is in when a worker is replaced. */
+START_TEST(a_trainer_that_changes_its_folder)
+{
+    spk_loader_options o = load_options(2);
+    load_record *want = load_reference(o, 1), *have = calloc(1, sizeof *have);
+    char program[4200];
+    snprintf(program, sizeof program, "%s", getenv("SHARDPACK_WORKER"));
+    ck_assert_int_eq(chdir(dirname(program)), 0);
+    for (int given = 0; given < 2; given++) {
+        o.worker_program = given ? "shardpack-worker" : NULL;
+        setenv("SHARDPACK_WORKER", given ? "/none" : "./shardpack-worker", 1);
+        spk_loader *l = load_open(o);
+        have->n = 0;
+        ck_assert_int_eq(chdir("/"), 0);
+        for (int i = 0; i < 2; i++)
+            spk_process_kill(&l->workers[i].process);
+        ck_assert_msg(load_run(l, have, LOAD_BATCHES_MAX) == SPK_END, "%s", err.text);
+        same_record(want, have);
+        ck_assert_uint_ge(l->stats.restarts, 2);
+        spk_loader_close(l);
+        ck_assert_int_eq(chdir(program), 0);
+    }
+    free(want);
+    free(have);
+}
+END_TEST
+
 START_TEST(killed_workers_with_sigchld_ignored)
 {
     signal(SIGCHLD, SIG_IGN);
@@ -437,6 +464,7 @@ static Suite *suite(void)
     if (!check_valgrind())
         tcase_add_test(t, a_worker_that_cannot_start);
     tcase_add_test(t, killed_workers_are_replaced);
+    tcase_add_test(t, a_trainer_that_changes_its_folder);
     tcase_add_test(t, killed_workers_with_sigchld_ignored);
     tcase_add_test(t, a_batch_that_kills_its_worker);
     tcase_add_test(t, a_batch_whose_workers_are_killed);

@@ -37,12 +37,14 @@ static spk_uploader *open_uploader(spk_loader *l, uint32_t buffers)
     return u;
 }
 
-static spk_status step(spk_uploader *u, record *r, size_t i, void *stream)
+static spk_status step_of(spk_uploader *u, record *r, size_t i, void *stream, unsigned delay_us)
 {
     spk_upload up;
     spk_status status = spk_uploader_next(u, &up, stream, &err);
     if (status != SPK_OK)
         return status;
+    if (delay_us > 0)
+        cuda.delay_us(delay_us);
     ck_assert_uint_eq(up.column_count, 3);
     ck_assert_uint_eq(up.rows, r->rows[i]);
     for (size_t c = 0; c < 3; c++) {
@@ -51,7 +53,14 @@ static spk_status step(spk_uploader *u, record *r, size_t i, void *stream)
         memcpy(&memory, &up.columns[c].data, sizeof memory);
         cuda.digest(stream, memory, (size_t)up.columns[c].bytes, &r->have[i][c]);
     }
+    if (delay_us > 0)
+        cuda.delay_us(0);
     return SPK_OK;
+}
+
+static spk_status step(spk_uploader *u, record *r, size_t i, void *stream)
+{
+    return step_of(u, r, i, stream, 0);
 }
 
 START_TEST(steps_see_their_batches)
@@ -80,6 +89,32 @@ START_TEST(steps_see_their_batches)
         ck_assert_uint_eq(cuda.destroy_stream(stream), 0);
         nothing_wrong();
     }
+}
+END_TEST
+
+/* Each step is on another stream than the one before, and takes longer than the copies. */
+START_TEST(streams_in_turn)
+{
+    record r = {.n = 0};
+    void *streams[2] = {NULL, NULL};
+    size_t i = 0;
+    expect(&r, 1);
+    cuda.delay_us(0);
+    spk_loader *l = load_open(pin_options(2));
+    for (int s = 0; s < 2; s++)
+        ck_assert_uint_eq(cuda.new_stream(&streams[s], 1), 0);
+    spk_uploader *u = open_uploader(l, 2);
+    while (step_of(u, &r, i, streams[i % 2], 5000) == SPK_OK)
+        i++;
+    ck_assert_uint_eq(i, r.n);
+    for (int s = 0; s < 2; s++)
+        ck_assert_uint_eq(cuda.synchronize(streams[s]), 0);
+    ck_assert_int_eq(memcmp(r.have, r.want, sizeof r.have), 0);
+    spk_uploader_close(u);
+    spk_loader_close(l);
+    for (int s = 0; s < 2; s++)
+        ck_assert_uint_eq(cuda.destroy_stream(streams[s]), 0);
+    nothing_wrong();
 }
 END_TEST
 
@@ -135,6 +170,33 @@ START_TEST(states)
     ck_assert_int_eq(memcmp(r.have, r.want, sizeof r.have), 0);
     spk_uploader_close(u);
     spk_loader_close(plain);
+    spk_loader_close(l);
+    nothing_wrong();
+}
+END_TEST
+
+/* A state that is refused moves nothing: what was fetched ahead still comes. */
+START_TEST(a_refused_state_drops_nothing)
+{
+    record r = {.n = 0};
+    expect(&r, 1);
+    cuda.delay_us(0);
+    spk_loader *l = load_open(pin_options(1));
+    spk_uploader *u = open_uploader(l, 3);
+    char *state = NULL;
+    ck_ok(spk_uploader_state_save(u, &state, &err), err);
+    state[strlen(state) - 1] = ' ';
+    while (!spk_loader_ready(l) || spk_ring_ready_count(&l->ring) < 3)
+        (void)spk_crew_receive(l, 10);
+    for (size_t i = 0; i < r.n; i++) {
+        ck_ok(step(u, &r, i, NULL), err);
+        ck_assert_int_eq(spk_loader_state_restore(l, state, &err), SPK_E_FORMAT);
+    }
+    ck_assert_int_eq(step(u, &r, r.n, NULL), SPK_END);
+    ck_assert_uint_eq(cuda.synchronize(NULL), 0);
+    ck_assert_int_eq(memcmp(r.have, r.want, sizeof r.have), 0);
+    spk_free(state);
+    spk_uploader_close(u);
     spk_loader_close(l);
     nothing_wrong();
 }
@@ -209,8 +271,10 @@ static Suite *suite(void)
     tcase_add_checked_fixture(t, standin_setup, load_teardown);
     tcase_set_timeout(t, 120);
     tcase_add_test(t, steps_see_their_batches);
+    tcase_add_test(t, streams_in_turn);
     tcase_add_test(t, one_ahead);
     tcase_add_test(t, states);
+    tcase_add_test(t, a_refused_state_drops_nothing);
     tcase_add_test(t, what_fails_at_opening);
     tcase_add_test(t, what_fails_in_a_step);
     suite_add_tcase(s, t);

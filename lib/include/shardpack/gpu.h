@@ -49,8 +49,9 @@ typedef struct spk_upload {
 SPK_API SPK_CHECK spk_status spk_uploader_open(spk_uploader **out, spk_loader *loader,
                                                const spk_uploader_options *options, spk_error *err);
 /* The next batch of the loader, for work that is queued on `stream` from now on: the stream waits for the copy, not the
- * caller. It stays as it is for all that is queued on the stream up to the next call. Meanwhile the copies of the
- * following ones are under way, as far as they are ready. SPK_END and errors as of spk_loader_next. */
+ * caller. It stays as it is for all that is queued on that stream up to the next call, which may name another one.
+ * Meanwhile the copies of the following ones are under way, as far as they are ready. SPK_END and errors as of
+ * spk_loader_next. */
 SPK_API SPK_CHECK spk_status spk_uploader_next(spk_uploader *uploader, spk_upload *out, void *stream, spk_error *err);
 /* As spk_loader_state_save, after the last batch that spk_uploader_next returned: the loader itself is ahead of it.
  * What was fetched ahead is dropped when the loader is moved (set_epoch, state_restore, skip, which counts from where
