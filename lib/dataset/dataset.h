@@ -63,5 +63,7 @@ SPK_CHECK spk_status spk_manifest_locate(const char *path, char **out, spk_error
 bool spk_path_is_shard(const char *path);
 /* folder/name, malloc'ed. */
 SPK_CHECK spk_status spk_path_join(char **out, const char *folder, const char *name, spk_error *err);
+/* The path as it is if it is absolute or a URL, else behind the folder that the process is in now; malloc'ed. */
+SPK_CHECK spk_status spk_path_absolute(char **out, const char *path, spk_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "dataset/dataset.h"
@@ -34,6 +35,30 @@ spk_status spk_path_join(char **out, const char *folder, const char *name, spk_e
     path[n] = '/';
     memcpy(path + n + 1, name, m + 1);
     return SPK_OK;
+}
+
+spk_status spk_path_absolute(char **out, const char *path, spk_error *err)
+{
+    char *here = NULL;
+    *out = NULL;
+    if (*path == '/' || is_url(path)) {
+        *out = strdup(path);
+        return *out ? SPK_OK : spk_error_nomem(err, strlen(path) + 1);
+    }
+    for (size_t cap = 4096; !here; cap *= 2) {
+        char *buffer = malloc(cap);
+        if (!buffer)
+            return spk_error_nomem(err, cap);
+        here = getcwd(buffer, cap);
+        if (!here) {
+            free(buffer);
+            if (errno != ERANGE)
+                return spk_error_sys(err, errno, "getcwd");
+        }
+    }
+    spk_status status = spk_path_join(out, here, path, err);
+    free(here);
+    return status;
 }
 
 /* path/manifest.json, with slashes at the end of path dropped. */

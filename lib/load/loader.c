@@ -98,7 +98,8 @@ static spk_status make_memory(spk_loader *l, const spk_loader_options *o, spk_er
     spk_shm_head layout;
     spk_memory_need need;
     const spk_load_spec *spec = &l->core->spec;
-    SPK_TRY(spk_loader_folder(l->dataset, &folder, err));
+    /* Workers start later, perhaps after the trainer has changed its folder. */
+    SPK_TRY(spk_path_absolute(&folder, spk_dataset_folder(l->dataset), err));
     spk_status status = spk_memory_layout(&layout, spec, l->dataset, &choice, folder, l->ring.n, err);
     if (status == SPK_OK) {
         spk_loader_need(spec, l->dataset, &layout, &need);

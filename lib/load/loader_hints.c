@@ -1,5 +1,4 @@
 /* Figures that are known before a batch is made: slots, memory, the share of each worker; and hints about them. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,31 +15,6 @@
 uint32_t spk_loader_slots(const spk_load_spec *spec, uint32_t prefetch)
 {
     return spec->workers == 0 ? INLINE_SLOTS : (prefetch == 0 ? PREFETCH : prefetch) + 2;
-}
-
-spk_status spk_loader_folder(const spk_dataset *dataset, char **out, spk_error *err)
-{
-    const char *folder = spk_dataset_folder(dataset);
-    char *here = NULL;
-    *out = NULL;
-    if (*folder == '/' || strstr(folder, "://")) {
-        *out = strdup(folder);
-        return *out ? SPK_OK : spk_error_nomem(err, strlen(folder) + 1);
-    }
-    for (size_t cap = 4096; !here; cap *= 2) {
-        char *buffer = malloc(cap);
-        if (!buffer)
-            return spk_error_nomem(err, cap);
-        here = getcwd(buffer, cap);
-        if (!here) {
-            free(buffer);
-            if (errno != ERANGE)
-                return spk_error_sys(err, errno, "getcwd");
-        }
-    }
-    spk_status status = spk_path_join(out, here, folder, err);
-    free(here);
-    return status;
 }
 
 /* How the lanes of a rank are spread: all of them, the most and the fewest of one worker. */

@@ -134,9 +134,6 @@ void spk_loader_need(const spk_load_spec *spec, const spk_dataset *dataset, cons
 uint32_t spk_loader_slots(const spk_load_spec *spec, uint32_t prefetch);
 /* Notes on an uneven share of lanes among workers and on lanes read by two ranks, when going on at position x. */
 SPK_CHECK spk_status spk_loader_hints(spk_loader *l, uint64_t x, spk_error *err);
-/* Folder of the dataset, absolute (malloc'ed): workers start later, perhaps after the trainer has changed its folder.
- */
-SPK_CHECK spk_status spk_loader_folder(const spk_dataset *dataset, char **out, spk_error *err);
 
 /* loader_epoch.c */
 /* Moves to a place: what was prepared stays if it is what comes next there, else it is dropped. */

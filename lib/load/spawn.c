@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/cpu.h"
 #include "base/error.h"
+#include "dataset/dataset.h"
 
 #define PROGRAM "shardpack-worker"
 #ifndef P_PIDFD
@@ -54,22 +55,15 @@ static spk_status look_around(const char *object, char **out, spk_buf *tried, sp
     for (size_t i = 0; slash && !*out && i < sizeof places / sizeof places[0]; i++) {
         spk_buf path = {0};
         spk_status status = spk_buf_printf(&path, err, "%.*s%s" PROGRAM, (int)(slash - object), object, places[i]);
-        if (status == SPK_OK && access((const char *)path.data, X_OK) == 0) {
-            *out = (char *)path.data;
-            return SPK_OK;
-        }
-        if (status == SPK_OK)
+        bool there = status == SPK_OK && access((const char *)path.data, X_OK) == 0;
+        if (there)
+            status = spk_path_absolute(out, (const char *)path.data, err);
+        else if (status == SPK_OK)
             status = spk_buf_printf(tried, err, "%s%s", tried->len > 0 ? ", " : "", (const char *)path.data);
         spk_buf_free(&path);
         SPK_TRY(status);
     }
     return SPK_OK;
-}
-
-static spk_status copy_path(char **out, const char *path, spk_error *err)
-{
-    *out = strdup(path);
-    return *out ? SPK_OK : spk_error_nomem(err, strlen(path) + 1);
 }
 
 spk_status spk_worker_find(char **out, const char *option, spk_error *err)
@@ -81,7 +75,7 @@ spk_status spk_worker_find(char **out, const char *option, spk_error *err)
     *out = NULL;
     const char *given = option ? option : secure_getenv("SHARDPACK_WORKER");
     if (given && *given)
-        return copy_path(out, given, err);
+        return spk_path_absolute(out, given, err);
     spk_status status = SPK_OK;
     if (dladdr(&anchor, &info) != 0)
         status = look_around(info.dli_fname, out, &tried, err);

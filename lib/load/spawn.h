@@ -27,8 +27,9 @@ typedef struct spk_exit {
     int value; /* signal or exit status */
 } spk_exit;
 
-/* The worker program (malloc'ed): `option`, else the variable SHARDPACK_WORKER, else beside the library or the running
- * program, or in libexec/shardpack above it. NOT_FOUND lists where it looked. */
+/* The worker program (malloc'ed, absolute: a worker may be replaced after the trainer has changed its folder):
+ * `option`, else the variable SHARDPACK_WORKER, else beside the library or the running program, or in libexec/shardpack
+ * above it. NOT_FOUND lists where it looked. */
 SPK_CHECK spk_status spk_worker_find(char **out, const char *option, spk_error *err);
 
 typedef struct spk_spawn {
