@@ -78,12 +78,12 @@ spk_status spk_memory_layout(spk_shm_head *out, const spk_load_spec *spec, const
     if (choice->indices)
         fits = fits && place(&end, 64, spec->samples, sizeof(uint32_t), &out->chosen);
     fits = fits && place(&end, 64, 1, names, &out->names);
-    fits = fits && place(&end, SPK_SLOT_ALIGN, workers, sizeof(spk_activity), &out->activity_at);
+    fits = fits && place(&end, SPK_PAGE_MAX, workers, sizeof(spk_activity), &out->activity_at);
     if (dataset->net)
         fits = fits && place(&end, 64, 1, sizeof(spk_net_shared), &out->net_shared);
-    fits = fits && place(&end, SPK_SLOT_ALIGN, slots, out->slot_stride, &out->slots_at);
-    fits = fits && place(&end, SPK_SLOT_ALIGN, slots, spec->arena_bytes, &out->arenas_at);
-    fits = fits && place(&end, SPK_SLOT_ALIGN, 0, 0, &out->bytes);
+    fits = fits && place(&end, SPK_PAGE_MAX, slots, out->slot_stride, &out->slots_at);
+    fits = fits && place(&end, SPK_PAGE_MAX, slots, spec->arena_bytes, &out->arenas_at);
+    fits = fits && place(&end, SPK_PAGE_MAX, 0, 0, &out->bytes);
     if (!fits)
         return spk_error_set(err, SPK_E_LIMIT,
                              "%u slots of %" PRIu64 " bytes with arenas of %" PRIu64
@@ -144,6 +144,13 @@ static spk_status make_memfd(uint64_t bytes, int *out, spk_error *err)
     return SPK_OK;
 }
 
+/* A core dump would bring every page of slots and arenas into memory first, also those that nobody has touched. */
+static void keep_from_dumps(const spk_memory *m)
+{
+    uint64_t at = spk_memory_head(m)->slots_at;
+    (void)madvise(m->base + at, (size_t)(m->bytes - at), MADV_DONTDUMP);
+}
+
 spk_status spk_memory_new(spk_memory *out, const spk_shm_head *layout, const spk_load_spec *spec,
                           const spk_dataset *dataset, const spk_choice *choice, const char *folder, bool shared,
                           spk_error *err)
@@ -163,11 +170,13 @@ spk_status spk_memory_new(spk_memory *out, const spk_shm_head *layout, const spk
     }
     m.base = p;
     spk_status status = fill(m.base, layout, spec, dataset, choice, folder, err);
-    if (status < 0)
+    if (status < 0) {
         spk_memory_free(&m);
-    else
-        *out = m;
-    return status;
+        return status;
+    }
+    keep_from_dumps(&m);
+    *out = m;
+    return SPK_OK;
 }
 
 static spk_status check_head(const spk_shm_head *head, uint64_t bytes, spk_error *err)
@@ -179,7 +188,8 @@ static spk_status check_head(const spk_shm_head *head, uint64_t bytes, spk_error
         return spk_error_set(err, SPK_E_UNSUPPORTED,
                              "memory of version %.*s, this worker is of version " SPK_VERSION_STRING,
                              (int)sizeof head->version, head->version);
-    if (head->bytes != bytes || head->activity_at > bytes || head->activity_at % SPK_SLOT_ALIGN != 0)
+    if (head->bytes != bytes || head->activity_at > bytes || head->activity_at % SPK_PAGE_MAX != 0 ||
+        head->slots_at > bytes)
         return spk_error_set(err, SPK_E_FORMAT, "memory of %" PRIu64 " bytes, its head says %" PRIu64, bytes,
                              head->bytes);
     return SPK_OK;
@@ -201,11 +211,13 @@ spk_status spk_memory_map(spk_memory *out, int fd, spk_error *err)
     spk_status status = check_head(spk_memory_head(&m), m.bytes, err);
     if (status == SPK_OK && mprotect(m.base, (size_t)spk_memory_head(&m)->activity_at, PROT_READ) != 0)
         status = spk_error_sys(err, errno, "mprotect");
-    if (status < 0)
+    if (status < 0) {
         munmap(p, (size_t)m.bytes);
-    else
-        *out = m;
-    return status;
+        return status;
+    }
+    keep_from_dumps(&m);
+    *out = m;
+    return SPK_OK;
 }
 
 void spk_memory_free(spk_memory *m)

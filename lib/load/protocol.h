@@ -2,11 +2,12 @@
  * the worker refuses another SPK_PROTOCOL, and another version of the library, whose order or pixels may be others (a
  * trainer may run on while a new version is installed). All numbers in native order.
  *
- * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | chosen[samples] | names | activity | net counts
- * | (page) slots | (page) arenas
+ * memfd:  head | spec | first_sample[shards + 1] | shard rows[shards] | chosen[samples] | names | (page) activity |
+ *         net counts | (page) slots | (page) arenas
  *
- * The part before the slots is written once by the trainer, before any worker starts, and read-only for workers. A slot
- * is written by workers between a RUN packet and their DONE, and read by the trainer between the last DONE and release.
+ * The part before the activity is written by the trainer alone, all but wanted_from before any worker starts, and
+ * read-only for workers. A slot is written by workers between a RUN packet and their DONE, and read by the trainer
+ * between the last DONE and release.
  */
 #ifndef SPK_LOAD_PROTOCOL_H
 #define SPK_LOAD_PROTOCOL_H
@@ -46,6 +47,10 @@ typedef struct spk_shm_head {
      * by the trainer at any time. */
     _Atomic uint64_t wanted_from;
 } spk_shm_head;
+
+/* Of the kernel, at most: 4, 16 or 64 KiB on aarch64. The parts that are protected differently begin at such borders.
+ */
+#define SPK_PAGE_MAX 65536u
 
 #define SPK_NET_PACKET 16384u
 #define SPK_NET_TEXT_MAX (128u << 10) /* 16 URLs of 4 KiB, and a path */

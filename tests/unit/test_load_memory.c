@@ -152,6 +152,24 @@ static void check_catalog(const spk_memory *m, const spk_load_spec *spec)
     ck_assert_uint_eq(first[spec->shards], LOAD_SAMPLES);
 }
 
+/* Whether a core dump leaves out the mapping at that address: "dd" of VmFlags. */
+static bool is_not_dumped(const void *at)
+{
+    char line[512];
+    bool here = false, found = false;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    ck_assert_ptr_nonnull(f);
+    while (fgets(line, sizeof line, f)) {
+        unsigned long from = 0, to = 0;
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+            here = (uintptr_t)at >= from && (uintptr_t)at < to;
+        else if (here && strncmp(line, "VmFlags:", 8) == 0)
+            found = strstr(line, " dd") != NULL;
+    }
+    fclose(f);
+    return found;
+}
+
 START_TEST(layout_and_catalog)
 {
     spk_shm_head head;
@@ -160,7 +178,9 @@ START_TEST(layout_and_catalog)
     spk_loader_options o = load_options(2);
     ck_ok(spk_load_spec_make(spec, ds, &o, &err), err);
     ck_ok(spk_memory_layout(&head, spec, ds, &(spk_choice){0}, in_dir("ds"), 5, &err), err);
-    ck_assert_uint_eq(head.slots_at % SPK_SLOT_ALIGN, 0);
+    ck_assert_uint_eq(head.activity_at % SPK_PAGE_MAX, 0); /* what lies before it is protected, whatever a page is */
+    ck_assert_uint_eq(head.slots_at % SPK_PAGE_MAX, 0);
+    ck_assert_uint_eq(head.arenas_at % SPK_PAGE_MAX, 0);
     ck_assert_uint_eq(head.slot_stride, spec->slot_bytes + SPK_SLOT_ALIGN);
     ck_assert_uint_ge(head.bytes, head.arenas_at + 5 * spec->arena_bytes);
     for (int shared = 0; shared < 2; shared++) {
@@ -175,6 +195,8 @@ START_TEST(layout_and_catalog)
         ck_assert_int_ne(fcntl(m.fd, F_GETFD) & FD_CLOEXEC, 0);
         ck_ok(spk_memory_map(&view, dup(m.fd), &err), err);
         check_catalog(&view, spec);
+        ck_assert(is_not_dumped(spk_slot_data(m.base, 4)) && is_not_dumped(spk_slot_data(view.base, 4)));
+        ck_assert(is_not_dumped(spk_slot_arena(m.base, spec, 4)) && !is_not_dumped(m.base));
         spk_memory_free(&view);
         int fd = dup(m.fd);
         ((spk_shm_head *)m.base)->version[0]++;
