@@ -39,7 +39,7 @@ static void add_column(count *c, const spk_view *v)
 {
     for (uint64_t row = 0; row < v->shape[0]; row++) {
         uint64_t size = v->offsets[2 * row + 1];
-        c->values += size > 0; /* an optional field that a sample lacks is empty */
+        c->values += v->offsets[2 * row] > 0; /* 0: an optional field that the sample lacks */
         c->bytes += size;
     }
 }

@@ -37,7 +37,7 @@ static void put_record(uint8_t *out, uint64_t offset, uint64_t length)
 static spk_status put_value(spk_fill *f, uint8_t *out, const void *data, size_t n, bool *fatal, spk_error *err)
 {
     if (n == 0) {
-        put_record(out, 0, 0);
+        put_record(out, SPK_ARENA_FIRST, 0);
         return SPK_OK;
     }
     uint64_t room = ((uint64_t)n + ARENA_ROUND - 1) / ARENA_ROUND * ARENA_ROUND;
@@ -115,6 +115,10 @@ static spk_status put_bytes(spk_fill *f, const spk_load_column *c, const spk_ite
         return spk_error_set(err, SPK_E_FORMAT, "has no field %s", from->name);
     const uint8_t *data = from->data;
     size_t size = from->size;
+    if (!data) {
+        put_record(out, 0, 0);
+        return SPK_OK;
+    }
     spk_status status = from->stored ? spk_fill_restore(f->images, from->data, from->size, &data, &size, err) : SPK_OK;
     if (status < 0) {
         spk_error_prefix(err, "%s", from->name);

@@ -51,7 +51,8 @@ static void begin_one(spk_loader *l, spk_slot *slot)
     spk_batch_range range = spk_batch_part(spec, l->begun.x);
     uint8_t *base = l->core->memory.base;
     memset(spk_slot_data(base, slot->number) + spec->rows_offset, ROW_UNFILLED, spec->batch_size);
-    atomic_store_explicit(&spk_slot_control_of(base, spec, slot->number)->arena_used, 0, memory_order_relaxed);
+    atomic_store_explicit(&spk_slot_control_of(base, spec, slot->number)->arena_used, SPK_ARENA_FIRST,
+                          memory_order_relaxed);
     slot->batch_number = l->begun.number;
     slot->next = l->begun.x + (uint64_t)spec->batch_size * spec->world_size;
     spk_ring_begin(&l->ring, slot, (uint32_t)l->begun.epoch, range, l->workers_n > 0 ? l->workers_n : 1);

@@ -63,8 +63,10 @@ typedef struct spk_activity {
     char text[240];
 } spk_activity;
 
-/* First bytes of every slot's page-aligned control block, behind the columns: the arena's bump pointer, set to 0 by the
- * trainer before it sends the batch's first RUN. */
+/* First bytes of every slot's page-aligned control block, behind the columns: the arena's bump pointer, set to
+ * SPK_ARENA_FIRST by the trainer before it sends the batch's first RUN. No value lies before that: offset 0 says that
+ * there is none. */
+#define SPK_ARENA_FIRST 16u
 typedef struct spk_slot_control {
     _Atomic uint64_t arena_used;
     uint64_t reserved[7];

@@ -131,7 +131,7 @@ static inline spk_status load_run(load_rig *r, uint32_t epoch, uint64_t x, spk_b
     uint32_t slot = (uint32_t)(r->serial % LOAD_SLOTS);
     *part = spk_batch_part(&r->spec, x);
     memset(spk_slot_data(r->memory.base, slot), (int)(0x41 + r->serial * 37 % 100), (size_t)r->spec.slot_bytes);
-    atomic_store(&spk_slot_control_of(r->memory.base, &r->spec, slot)->arena_used, 0);
+    atomic_store(&spk_slot_control_of(r->memory.base, &r->spec, slot)->arena_used, SPK_ARENA_FIRST);
     spk_run_packet run = {SPK_PACKET_RUN, slot, r->serial++, epoch, 0, *part};
     spk_run_counters sum = {0};
     for (uint32_t w = 0; w < r->engines_n; w++) {

@@ -164,7 +164,7 @@ START_TEST(workers_at_once)
     load_rig_open(&alone, &data, &o);
     ck_ok(load_run(&alone, 3, 0, &part), alone.done.error);
     spk_slot_control *control = spk_slot_control_of(r.memory.base, &r.spec, 0);
-    atomic_store(&control->arena_used, 0);
+    atomic_store(&control->arena_used, SPK_ARENA_FIRST);
     for (uint32_t w = 0; w < 4; w++) {
         jobs[w] = (at_once){.engine = r.engines[w], .run = {SPK_PACKET_RUN, 0, 0, 3, 0, part}};
         ck_assert_int_eq(pthread_create(&threads[w], NULL, run_one, &jobs[w]), 0);
@@ -320,6 +320,37 @@ START_TEST(jumps)
 }
 END_TEST
 
+/* An optional field that a sample lacks has no place in the arena, an empty one has. */
+START_TEST(empty_values_and_none)
+{
+    static const spk_column raw[] = {{.kind = SPK_COLUMN_BYTES, .field = "txt", .optional = 1},
+                                     {.kind = SPK_COLUMN_BYTES, .field = "xtra", .optional = 1},
+                                     {.kind = SPK_COLUMN_INDEX}};
+    spk_loader_options o = options(16, 0);
+    spk_batch_range part;
+    load_rig r;
+    unsigned empty = 0;
+    o.columns = raw;
+    o.column_count = 3;
+    load_rig_open(&r, &data, &o);
+    ck_ok(load_run(&r, 0, 0, &part), r.done.error);
+    for (uint64_t row = 0; row < part.rows; row++) {
+        const load_sample *s = &data.samples[load_number(&r, 2, row)];
+        for (uint32_t c = 0; c < 2; c++) {
+            uint64_t record[2];
+            const uint8_t *slot = spk_slot_data(r.memory.base, (uint32_t)((r.serial - 1) % LOAD_SLOTS));
+            memcpy(record, slot + r.spec.columns[c].offset + row * sizeof record, sizeof record);
+            bool has = (c == 0) == (s->text_n > 0);
+            ck_assert_msg(has == (record[0] != 0), "row %llu", (unsigned long long)row);
+            ck_assert_uint_eq(record[1], has ? s->text_n : 0);
+            empty += has && record[1] == 0;
+        }
+    }
+    ck_assert_uint_gt(empty, 0);
+    load_rig_close(&r);
+}
+END_TEST
+
 /* Frames are read about once, bytes are counted, and nothing is decoded that no column asks for. */
 START_TEST(counters)
 {
@@ -417,6 +448,7 @@ static Suite *suite(void)
     tcase_add_test(t, workers_at_once);
     tcase_add_loop_test(t, same_rows_for_any_workers_and_ranks, 0, 4);
     tcase_add_loop_test(t, jumps, 0, 2);
+    tcase_add_test(t, empty_values_and_none);
     tcase_add_test(t, counters);
     tcase_add_test(t, a_repeat_outlives_its_shard);
     tcase_add_test(t, memory_estimate);

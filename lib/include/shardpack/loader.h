@@ -215,12 +215,14 @@ SPK_API SPK_CHECK spk_status spk_loader_state_restore(spk_loader *loader, const 
 
 typedef struct spk_view {
     spk_column_kind kind;
-    spk_dtype dtype;         /* of data, for fixed columns */
-    uint32_t ndim;           /* fixed columns: 1 or 4 */
-    uint64_t shape[4];       /* shape[0] = rows */
-    const void *data;        /* fixed columns: C-contiguous. Variable columns: base of all values */
-    uint64_t bytes;          /* of data, fixed columns */
-    const uint64_t *offsets; /* variable columns: value i is data + offsets[2 i], offsets[2 i + 1] bytes long */
+    spk_dtype dtype;   /* of data, for fixed columns */
+    uint32_t ndim;     /* fixed columns: 1 or 4 */
+    uint64_t shape[4]; /* shape[0] = rows */
+    const void *data;  /* fixed columns: C-contiguous. Variable columns: base of all values */
+    uint64_t bytes;    /* of data, fixed columns */
+    /* Variable columns: value i is data + offsets[2 i], offsets[2 i + 1] bytes long. Where that offset is 0 there is
+     * none: the sample lacks the field, or the row is substituted; an empty value has another. */
+    const uint64_t *offsets;
 } spk_view;
 
 /* Rows of the batch, padded ones included. */
