@@ -277,11 +277,12 @@ uint64_t spk_engine_memory(const spk_load_spec *spec, uint64_t lanes, double sam
     if (!spec->plan.shuffle)
         return FIXED_MEMORY + (uint64_t)(2 * frame_bytes);
     const spk_plan_spec *p = &spec->plan;
+    uint64_t plan = spk_plan_bytes(p, spec->samples, spec->shards);
     uint64_t all = p->groups * ((p->global_batch + p->chunk - 1) / p->chunk);
     double buffer = p->buffer, share = (double)spec->samples / (double)all;  /* a lane holds no more than there is */
     double used = (double)(lanes < spec->samples ? lanes : spec->samples);   /* a lane without samples holds none */
     double items = (double)lanes * (buffer < share ? buffer : share) + used; /* each lane has a spare one */
     double held =
         items * (1.22 * sample_bytes + 512) + used * 1.25 * frame_bytes; /* with what the heap loses between blocks */
-    return FIXED_MEMORY + (uint64_t)held;
+    return FIXED_MEMORY + plan + (uint64_t)held;
 }

@@ -22,8 +22,8 @@ void spk_engine_on_wait(spk_engine *engine, int (*on_wait)(void *user), void *us
 void spk_engine_idle(spk_engine *engine, int fd);
 void spk_engine_free(spk_engine *engine);
 
-/* Estimate of a worker's private memory: buffers and frames of its lanes. frame and sample bytes are the dataset's
- * means. */
+/* Estimate of a worker's private memory: the plan, buffers and frames of its lanes. frame and sample bytes are the
+ * dataset's means. */
 uint64_t spk_engine_memory(const spk_load_spec *spec, uint64_t lanes, double sample_bytes, double frame_bytes);
 
 #endif

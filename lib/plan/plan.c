@@ -86,10 +86,10 @@ static uint64_t span_parts(uint64_t count, uint64_t target)
 }
 
 /* Aimed length of a span: that of 16 spans a lane, but at least spec.span samples, as long as that leaves 256 spans. */
-static uint64_t span_target(const spk_plan *p)
+static uint64_t span_target(const spk_plan_spec *spec, uint64_t samples, uint64_t lanes)
 {
-    uint64_t share = (p->samples + 16 * p->lanes - 1) / (16 * p->lanes), least = p->samples / 256;
-    least = least < 1 ? 1 : least > p->spec.span ? p->spec.span : least;
+    uint64_t share = (samples + 16 * lanes - 1) / (16 * lanes), least = samples / 256;
+    least = least < 1 ? 1 : least > spec->span ? spec->span : least;
     return share > least ? share : least;
 }
 
@@ -112,7 +112,7 @@ static void permute_spans(spk_plan *p)
 
 static spk_status make_spans(spk_plan *p, const uint64_t *first, uint64_t shards, spk_error *err)
 {
-    uint64_t target = span_target(p), n = 0;
+    uint64_t target = span_target(&p->spec, p->samples, p->lanes), n = 0;
 
     for (uint64_t s = 0; s < shards; s++)
         n += span_parts(first[s + 1] - first[s], target);
@@ -161,6 +161,16 @@ out:
     else
         *out = p;
     return status;
+}
+
+/* A shard has its share of samples / target spans, and at most one more. */
+uint64_t spk_plan_bytes(const spk_plan_spec *spec, uint64_t samples, uint64_t shards)
+{
+    uint64_t lanes = spec->groups * ((spec->global_batch + spec->chunk - 1) / spec->chunk);
+    if (!spec->shuffle)
+        return 0;
+    uint64_t spans = shards + samples / span_target(spec, samples, lanes);
+    return lanes * sizeof(uint64_t) + (spans < samples ? spans : samples) * sizeof(spk_span);
 }
 
 void spk_plan_free(spk_plan *p)

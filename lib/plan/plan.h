@@ -59,6 +59,8 @@ typedef struct spk_plan {
 SPK_CHECK spk_status spk_plan_new(spk_plan **out, const uint64_t *first_sample, uint64_t shards,
                                   const spk_plan_spec *spec, spk_error *err);
 void spk_plan_free(spk_plan *p);
+/* Memory that a plan takes at most. spec has its defaults filled in. */
+uint64_t spk_plan_bytes(const spk_plan_spec *spec, uint64_t samples, uint64_t shards);
 
 /* Size of chunk j of a whole global batch. */
 uint64_t spk_plan_chunk_size(const spk_plan *p, uint64_t j);

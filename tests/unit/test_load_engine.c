@@ -425,6 +425,9 @@ START_TEST(memory_estimate)
     ck_assert_uint_gt(one, 64 * 100000);
     ck_assert_uint_gt(many, 24 * 64 * 100000ull);
     ck_assert_uint_lt(many, 24 * (2 * 64 * 100000ull + 2000000) + (16 << 20));
+    spec.shards = 1000000; /* each has a span */
+    ck_assert_uint_gt(spk_engine_memory(&spec, 1, 100e3, 1e6), one + 999000 * sizeof(spk_span));
+    spec.shards = 1;
     spec.samples = 480; /* a lane cannot hold more than ten */
     ck_assert_uint_lt(spk_engine_memory(&spec, 24, 100e3, 1e6), 24 * (20 * 100000ull + 2000000) + (16 << 20));
     uint64_t none = spk_engine_memory(&spec, 0, 100e3, 1e6);

@@ -98,6 +98,8 @@ static void check_plan(const uint64_t *first, uint64_t shards, const spk_plan_sp
     unsigned char *seen = calloc((size_t)(p->total + 1), 1);
     uint64_t **lanes = calloc((size_t)p->lanes, sizeof *lanes);
     ck_assert_uint_eq(p->lane_start[p->lanes], p->total);
+    ck_assert_uint_ge(spk_plan_bytes(&p->spec, p->samples, shards),
+                      p->lanes * sizeof *p->lane_start + p->spans_n * sizeof *p->spans);
     for (uint64_t l = 0; l < p->lanes; l++) {
         lanes[l] = whole_lane(p, l);
         check_entries(p, l, lanes[l]);
