@@ -1,6 +1,5 @@
 /* The loader's public calls: open, next, close, and what can be asked of it. All work is done inside the caller's
  * calls; the trainer gets no thread and no signal. */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include "load/loader_parts.h"
 #include "load/tasks.h"
 
-#define PREFETCH 4u
 #define TIMEOUT_SECONDS 120.0
 #define TIMEOUT_MAX 1e9 /* seconds; beyond: none */
 #define START_LEAST_NS ((uint64_t)1000000000)
@@ -30,8 +28,8 @@ spk_status spk_loader_check_owner(const spk_loader *l, spk_error *err)
 
 void spk_loader_note(const spk_loader *l, const char *fmt, ...)
 {
-    spk_error line; /* for its escaping */
-    char raw[SPK_ERROR_TEXT];
+    spk_error line;               /* for its escaping */
+    char raw[2 * SPK_ERROR_TEXT]; /* what is too long loses its middle, as errors do */
     va_list ap;
     if (!l->on_note)
         return;
@@ -64,7 +62,7 @@ spk_status spk_loader_new_engine(spk_loader *l, spk_error *err)
 static spk_status set_options(spk_loader *l, const spk_loader_options *o, spk_error *err)
 {
     double timeout = o->timeout == 0 ? TIMEOUT_SECONDS : o->timeout;
-    uint32_t prefetch = o->prefetch == 0 ? PREFETCH : o->prefetch;
+    uint32_t prefetch = spk_loader_prefetch(o->prefetch);
     l->timeout_ns = timeout > 0 && timeout < TIMEOUT_MAX ? (uint64_t)(timeout * 1e9) : 0;
     l->start_ns = l->timeout_ns > 0 && l->timeout_ns < START_LEAST_NS ? START_LEAST_NS : l->timeout_ns;
     l->max_errors = o->max_errors;
@@ -148,6 +146,7 @@ static spk_status open_loader(spk_loader *l, const spk_loader_options *o, spk_er
     if (l->delivered.left == 0)
         spk_loader_note(l, "%llu samples with a batch size of %u and %u ranks: an epoch has no batch",
                         (unsigned long long)l->core->spec.total, l->core->spec.batch_size, l->core->spec.world_size);
+    spk_loader_label_note(l);
     return spk_loader_hints(l, 0, err);
 }
 

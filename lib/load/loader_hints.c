@@ -7,14 +7,20 @@
 #include "dataset/dataset.h"
 #include "load/ahead.h"
 #include "load/loader_parts.h"
+#include "load/spec_columns.h"
 #include "load/tasks.h"
 
 #define INLINE_SLOTS 3u /* one to fill, two to hold */
 #define PREFETCH 4u
 
+uint32_t spk_loader_prefetch(uint32_t given)
+{
+    return given == 0 ? PREFETCH : given;
+}
+
 uint32_t spk_loader_slots(const spk_load_spec *spec, uint32_t prefetch)
 {
-    return spec->workers == 0 ? INLINE_SLOTS : (prefetch == 0 ? PREFETCH : prefetch) + 2;
+    return spec->workers == 0 ? INLINE_SLOTS : spk_loader_prefetch(prefetch) + 2;
 }
 
 /* How the lanes of a rank are spread: all of them, the most and the fewest of one worker. */
@@ -25,15 +31,11 @@ typedef struct lane_share {
 static spk_status share_lanes(const spk_load_spec *spec, lane_share *out, spk_error *err)
 {
     const spk_plan_spec *p = &spec->plan;
-    uint64_t workers = spec->workers > 0 ? spec->workers : 1, chunks = (p->global_batch + p->chunk - 1) / p->chunk;
-    uint64_t first = 0, last = chunks;
+    uint64_t workers = spec->workers > 0 ? spec->workers : 1, first = 0, last = 0;
     memset(out, 0, sizeof *out);
     if (!p->shuffle)
         return SPK_OK;
-    if (p->global_batch == (uint64_t)spec->batch_size * spec->world_size) {
-        first = (uint64_t)spec->rank * spec->batch_size / p->chunk;
-        last = (((uint64_t)spec->rank + 1) * spec->batch_size + p->chunk - 1) / p->chunk;
-    } /* else this rank's rows wander over all chunks */
+    spk_rank_chunks(spec, &first, &last);
     uint64_t *count = calloc((size_t)workers, sizeof *count);
     if (!count)
         return spk_error_nomem(err, (size_t)workers * sizeof *count);
@@ -163,6 +165,17 @@ static spk_status note_shared(spk_loader *l, uint64_t lanes, uint64_t x, spk_err
             (unsigned long long)l->stats.shared_lanes, (unsigned long long)lanes, spec->plan.chunk,
             (unsigned long long)spec->plan.global_batch);
     return SPK_OK;
+}
+
+void spk_loader_label_note(const spk_loader *l)
+{
+    const spk_load_spec *spec = &l->core->spec;
+    for (uint32_t i = 0; i < spec->columns_n; i++)
+        if (spec->columns[i].kind == SPK_COLUMN_LABEL && !spk_spec_has_field(l->dataset, spec->columns[i].field)) {
+            spk_loader_note(l, "no sample of the dataset has the field %s: all labels are -100",
+                            spec->columns[i].field);
+            return;
+        }
 }
 
 spk_status spk_loader_hints(spk_loader *l, uint64_t x, spk_error *err)

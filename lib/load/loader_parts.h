@@ -131,7 +131,11 @@ void spk_loader_net_notes(spk_loader *l);
 /* What the loader will need, as far as it can be known beforehand. */
 void spk_loader_need(const spk_load_spec *spec, const spk_dataset *dataset, const spk_shm_head *layout,
                      spk_memory_need *out);
+/* prefetch of the options, or its default; and the slots that it takes. */
+uint32_t spk_loader_prefetch(uint32_t given);
 uint32_t spk_loader_slots(const spk_load_spec *spec, uint32_t prefetch);
+/* Told once, at the beginning: a column of labels where there are none. */
+void spk_loader_label_note(const spk_loader *l);
 /* Notes on an uneven share of lanes among workers and on lanes read by two ranks, when going on at position x. */
 SPK_CHECK spk_status spk_loader_hints(spk_loader *l, uint64_t x, spk_error *err);
 

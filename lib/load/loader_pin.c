@@ -23,6 +23,8 @@ spk_status spk_loader_pin(spk_loader *l, const spk_loader_options *o, spk_error 
                              (int)o->pin_memory);
     if (o->has_device && o->device < 0)
         return spk_error_set(err, SPK_E_INVALID, "device of %d: must be at least 0", o->device);
+    if (!o->has_device && o->device != 0)
+        return spk_error_set(err, SPK_E_INVALID, "device of %d: has_device is not set", o->device);
     if (o->pin_memory == SPK_PIN_OFF && o->has_device)
         return spk_error_set(err, SPK_E_INVALID, "device of %d: needs pin_memory", o->device);
     if (o->pin_memory == SPK_PIN_OFF)

@@ -105,7 +105,7 @@ spk_status spk_cuda_open(spk_cuda *c, spk_error *err)
 {
     spk_error local;
     char path[PATH_CHARS] = "";
-    const char *chosen = getenv("SHARDPACK_CUDART");
+    const char *chosen = secure_getenv("SHARDPACK_CUDART");
     memset(c, 0, sizeof *c);
     spk_error_clear(&local);
     if (chosen && *chosen) {

@@ -36,7 +36,7 @@ double spk_shard_cache_sample_bytes(const spk_shard_cache *c);
 spk_net *spk_shard_cache_net(const spk_shard_cache *c);
 /* Shard `number` will be wanted: a remote one's tail is asked for. Never waits. */
 void spk_shard_cache_expect(spk_shard_cache *c, uint64_t number);
-/* None of those is wanted any more. */
+/* None of the shards asked for by spk_shard_cache_expect is wanted any more. */
 void spk_shard_cache_forget(spk_shard_cache *c);
 /* File name of a shard, for messages; borrowed from base. */
 const char *spk_shard_cache_name(const spk_shard_cache *c, uint64_t number);

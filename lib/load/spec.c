@@ -9,14 +9,14 @@
 #include "base/options.h"
 #include "dataset/dataset.h"
 #include "load/spec_columns.h"
+#include "load/tasks.h"
 
 #define BATCH_MAX (1u << 20)
 #define WORKERS_MAX 1024
 #define PREFETCH_MAX 1024u
-/* Stored order holds runs of alike samples: with shorter chunks a batch draws from more places of the dataset, with a
- * larger buffer each of them is mixed better. */
-#define STORED_CHUNK 2 /* a chunk is one place of the stored order: small chunks mix more places into a batch */
-#define STORED_BUFFER 64
+/* Stored order holds runs of alike samples, and a chunk is one place of it: with shorter ones a batch draws from more
+ * places of the dataset. */
+#define STORED_CHUNK 2
 #define SPAN_FRAMES 4u
 
 static spk_status check_u64(const char *name, uint64_t value, uint64_t low, uint64_t high, spk_error *err)
@@ -41,8 +41,8 @@ static spk_status set_sizes(spk_load_spec *s, const spk_loader_options *o, spk_e
                              s->batch_size, s->world_size, SPK_PLAN_BATCH_MAX);
     if (o->has_workers && (o->workers < 0 || o->workers > WORKERS_MAX))
         return spk_error_set(err, SPK_E_INVALID, "num_workers of %d: must be 0 to %d", o->workers, WORKERS_MAX);
-    int workers = o->has_workers ? o->workers : spk_cpu_quota();
-    s->workers = (uint32_t)(workers < WORKERS_MAX ? workers : WORKERS_MAX);
+    if (!o->has_workers && o->workers != 0)
+        return spk_error_set(err, SPK_E_INVALID, "workers of %d: has_workers is not set", o->workers);
     SPK_TRY(check_u64("prefetch", o->prefetch, 0, PREFETCH_MAX, err));
     if (isnan(o->timeout))
         return spk_error_set(err, SPK_E_INVALID, "timeout of nan: must be a number of seconds");
@@ -62,6 +62,9 @@ static spk_status set_rules(spk_load_spec *s, const spk_loader_options *o, spk_e
                              s->world_size);
     SPK_TRY(check_u64("on_error", (unsigned)o->on_error, SPK_ON_ERROR_FAIL, SPK_ON_ERROR_SUBSTITUTE, err));
     s->on_error = (uint32_t)o->on_error;
+    if (o->max_errors > 0 && s->on_error != SPK_ON_ERROR_SUBSTITUTE)
+        return spk_error_set(err, SPK_E_INVALID, "max_errors of %llu: needs on_error \"substitute\"",
+                             (unsigned long long)o->max_errors);
     return SPK_OK;
 }
 
@@ -119,10 +122,8 @@ static spk_status set_plan(spk_load_spec *s, const spk_loader_options *o, const 
                          .shuffle = o->shuffle != 0};
     if (p->chunk == 0 && !p->shuffle)
         p->chunk = stored_order_chunk(s->batch_size, p->echo, stat);
-    if (p->shuffle && !stat->shuffled) {
-        p->chunk = p->chunk ? p->chunk : STORED_CHUNK;
-        p->buffer = p->buffer ? p->buffer : STORED_BUFFER;
-    }
+    if (p->chunk == 0 && p->shuffle && !stat->shuffled)
+        p->chunk = STORED_CHUNK;
     p->span = shuffled_span(stat);
     uint32_t chunk = p->chunk ? p->chunk : SPK_PLAN_CHUNK;
     uint64_t chunks = (p->global_batch + chunk - 1) / chunk;
@@ -155,6 +156,10 @@ spk_status spk_load_spec_make(spk_load_spec *out, const spk_dataset *dataset, co
     SPK_TRY(set_sizes(out, &o, err));
     SPK_TRY(set_rules(out, &o, err));
     SPK_TRY(set_plan(out, &o, &stat, err));
+    int quota = o.has_workers ? o.workers : spk_cpu_quota();
+    out->workers = (uint32_t)(quota < WORKERS_MAX ? quota : WORKERS_MAX);
+    if (!o.has_workers)
+        out->workers = spk_workers_for(out, out->workers);
     out->verify_full = o.verify_full != 0 || dataset->verify_full != 0;
     SPK_TRY(spk_spec_columns(out, dataset, &o, err));
     return spk_spec_layout(out, dataset, err);

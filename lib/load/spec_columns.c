@@ -15,7 +15,7 @@
 #define ARENA_MAX ((uint64_t)64 << 30)
 #define KEY_ROOM ((uint64_t)128) /* a key and its rounding */
 
-static bool has_field(const spk_dataset *d, const char *name)
+bool spk_spec_has_field(const spk_dataset *d, const char *name)
 {
     for (size_t i = 0; i < d->manifest.fields_n; i++)
         if (strcmp(d->manifest.fields[i].name, name) == 0)
@@ -28,7 +28,7 @@ static spk_status set_field(spk_load_column *c, const spk_dataset *d, const char
     const char *problem = spk_field_problem(field, strlen(field));
     if (problem)
         return spk_error_set(err, SPK_E_INVALID, "field \"%s\" %s", field, problem);
-    if (!c->optional && !has_field(d, field))
+    if (!c->optional && !spk_spec_has_field(d, field))
         return spk_error_set(err, SPK_E_INVALID, "field \"%s\": no sample of the dataset has it", field);
     memcpy(c->field, field, strlen(field) + 1);
     return SPK_OK;
@@ -59,13 +59,17 @@ static spk_status image_column(spk_load_column *c, const spk_dataset *d, const s
     SPK_TRY(spk_options_copy(&c->image, sizeof c->image, &from->image, err));
     image_defaults(&c->image);
     SPK_TRY(spk_image_options_check(&c->image, err));
+    for (int i = 0; i < 3 && !c->image.normalize; i++)
+        if (c->image.mean[i] != 0 || (c->image.std[i] != 0 && c->image.std[i] != 1))
+            return spk_error_set(err, SPK_E_INVALID, "mean of %g, std of %g: normalize is not set",
+                                 (double)c->image.mean[i], (double)c->image.std[i]);
     if (c->image.paired && !earlier)
         return spk_error_set(err, SPK_E_INVALID, "paired: must stand behind an image column to be paired with");
     c->dtype = (uint32_t)c->image.dtype;
     if (from->field)
         return set_field(c, d, from->field, err);
     for (size_t i = 0; spk_image_fields[i]; i++)
-        if (has_field(d, spk_image_fields[i]))
+        if (spk_spec_has_field(d, spk_image_fields[i]))
             return SPK_OK;
     return spk_error_set(err, SPK_E_INVALID, "no sample of the dataset has an image (fields jpg, png)");
 }

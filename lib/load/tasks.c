@@ -36,6 +36,28 @@ spk_batch_range spk_batch_part(const spk_load_spec *spec, uint64_t x)
     return part;
 }
 
+void spk_rank_chunks(const spk_load_spec *spec, uint64_t *first, uint64_t *last)
+{
+    const spk_plan_spec *p = &spec->plan;
+    uint64_t start = (uint64_t)spec->rank * spec->batch_size;
+    *first = 0;
+    *last = (p->global_batch + p->chunk - 1) / p->chunk;
+    if (p->global_batch != global_batch(spec))
+        return;
+    *first = start / p->chunk;
+    *last = (start + spec->batch_size + p->chunk - 1) / p->chunk;
+}
+
+uint32_t spk_workers_for(const spk_load_spec *spec, uint32_t quota)
+{
+    uint64_t first = 0, last = 0;
+    if (!spec->plan.shuffle)
+        return quota;
+    spk_rank_chunks(spec, &first, &last);
+    uint64_t lanes = (last - first) * spec->plan.groups, most = (lanes + quota - 1) / quota;
+    return (uint32_t)((lanes + most - 1) / most);
+}
+
 /* Number of the chunk that holds position x, counted from the start of the epoch. */
 static uint64_t chunk_of(const spk_plan *plan, uint64_t x)
 {

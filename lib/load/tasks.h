@@ -14,6 +14,12 @@ typedef struct spk_task {
 
 /* Global batches of an epoch when it is begun at position `from`: G' = world_size x batch_size positions each. */
 uint64_t spk_batches_left(const spk_load_spec *spec, uint64_t from);
+/* The chunks [first, last) of each global batch of the plan that this rank reads: all of them where its batches wander
+ * over them. */
+void spk_rank_chunks(const spk_load_spec *spec, uint64_t *first, uint64_t *last);
+/* How many of `quota` workers (at least one) are of use: no more than there are lanes, and of the numbers that leave
+ * the busiest worker as many lanes the smallest, which is as fast. */
+uint32_t spk_workers_for(const spk_load_spec *spec, uint32_t quota);
 /* This rank's part of the global batch that begins at position x. */
 spk_batch_range spk_batch_part(const spk_load_spec *spec, uint64_t x);
 /* Worker that owns lane (group, chunk). */

@@ -391,6 +391,24 @@ START_TEST(hints_and_estimate)
 }
 END_TEST
 
+/* A column of labels that are all -100 is no error, but seldom what was meant. */
+START_TEST(labels_that_are_not_there_are_told_of)
+{
+    spk_pack_result r;
+    spk_pack_options p = {.jobs = 1, .check = SPK_CHECK_NONE, .labels = SPK_LABELS_NONE};
+    spk_loader_options o = load_options(0);
+    notes = 0;
+    spk_loader_close(load_open(o));
+    ck_assert_uint_eq(notes, 0);
+    ck_ok(pack("plain", p, &r, &err), err);
+    spk_dataset_close(ds);
+    ck_ok(spk_dataset_open(&ds, in_dir("plain"), NULL, &err), err);
+    spk_loader_close(load_open(o));
+    ck_assert_uint_eq(notes, 1);
+    ck_assert_str_eq(last_note, "no sample of the dataset has the field cls: all labels are -100");
+}
+END_TEST
+
 START_TEST(options_are_checked)
 {
     spk_loader *l = NULL;
@@ -432,6 +450,7 @@ static Suite *suite(void)
     tcase_add_test(t, two_loaders_in_one_process);
     tcase_add_test(t, limit_echo_and_no_batch);
     tcase_add_test(t, hints_and_estimate);
+    tcase_add_test(t, labels_that_are_not_there_are_told_of);
     tcase_add_test(t, options_are_checked);
     suite_add_tcase(s, t);
     return s;

@@ -94,6 +94,9 @@ START_TEST(devices)
     o.pin_memory = SPK_PIN_OFF;
     ck_fails(spk_loader_open(&l, ds, &o, &err), err, SPK_E_INVALID, "device of 0: needs pin_memory");
     o = pin_options(0);
+    o.device = 1;
+    ck_fails(spk_loader_open(&l, ds, &o, &err), err, SPK_E_INVALID, "device of 1: has_device is not set");
+    o = pin_options(0);
     o.pin_memory = (spk_pin)3;
     ck_fails(spk_loader_open(&l, ds, &o, &err), err, SPK_E_INVALID, "pin_memory of 3");
     nothing_wrong();

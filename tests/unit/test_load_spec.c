@@ -91,6 +91,7 @@ START_TEST(plan_depends_on_global_batch_only)
     make(&one, &o);
     o.batch_size = 32;
     o.world_size = 8;
+    o.has_workers = 1;
     o.workers = 5;
     make(&eight, &o);
     ck_assert_uint_eq(one.plan.global_batch, eight.plan.global_batch);
@@ -211,6 +212,8 @@ START_TEST(options_out_of_range)
     refuse(&o, "num_workers of -1: must be 0 to 1024");
     o.workers = 1025;
     refuse(&o, "num_workers of 1025");
+    REFUSED(workers, 4, "workers of 4: has_workers is not set");
+    REFUSED(max_errors, 5, "max_errors of 5: needs on_error \"substitute\"");
     o = basic();
     o.world_size = 2;
     o.tail = SPK_TAIL_KEEP;
@@ -261,6 +264,8 @@ START_TEST(columns_out_of_range)
     REFUSED_IMAGE(transform, (spk_transform)3, "transform");
     REFUSED_IMAGE(interpolation, (spk_interpolation)3, "interpolation");
     REFUSED_IMAGE(normalize, 1, "normalize");
+    REFUSED_IMAGE(mean[2], 0.5f, "mean of 0.5, std of 0: normalize is not set");
+    REFUSED_IMAGE(std[0], 0.5f, "mean of 0, std of 0.5: normalize is not set");
     REFUSED_IMAGE(paired, 1, "paired");
     spk_load_spec s;
     spk_column c = {.kind = SPK_COLUMN_BYTES, .field = "json", .optional = 1};

@@ -294,6 +294,23 @@ START_TEST(equal_parts)
 }
 END_TEST
 
+/* Of the lanes of a rank; a smaller number that leaves the busiest worker as many is taken. */
+START_TEST(workers_that_are_of_use)
+{
+    static const uint32_t cases[][3] = {/* ranks, quota, workers: 48 lanes for one, 16 for each of eight */
+                                        {1, 1, 1},   {1, 2, 2},   {1, 5, 5},     {1, 9, 8},   {1, 16, 16}, {1, 40, 24},
+                                        {1, 48, 48}, {1, 64, 48}, {1, 1024, 48}, {8, 64, 16}, {8, 8, 8},   {8, 9, 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        spk_load_spec spec = {.batch_size = 256, .world_size = cases[i][0], .rank = cases[i][0] - 1};
+        spec.plan = (spk_plan_spec){.global_batch = 256u * cases[i][0], .chunk = 16, .shuffle = true};
+        spec.plan.groups = cases[i][0] == 1 ? 3 : 1;
+        ck_assert_uint_eq(spk_workers_for(&spec, cases[i][1]), cases[i][2]);
+        spec.plan.shuffle = false;
+        ck_assert_uint_eq(spk_workers_for(&spec, cases[i][1]), cases[i][1]);
+    }
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("load_tasks");
@@ -302,6 +319,7 @@ static Suite *suite(void)
     tcase_add_loop_test(t, every_row_once, 0, 4);
     tcase_add_test(t, shared_lanes);
     tcase_add_test(t, equal_parts);
+    tcase_add_test(t, workers_that_are_of_use);
     suite_add_tcase(s, t);
     return s;
 }

@@ -67,7 +67,7 @@ typedef struct spk_image_options {
     spk_interpolation interpolation;
     spk_dtype dtype; /* UINT8, FLOAT16, FLOAT32 */
     spk_layout layout;
-    int normalize; /* nonzero: (x / 255 - mean) / std; else floats are x / 255 */
+    int normalize; /* nonzero: (x / 255 - mean) / std; else floats are x / 255, and mean and std must not be given */
     float mean[3], std[3];
     uint32_t channels;    /* 3 (default) or 1: luma as Pillow's "L"; with SPK_NEAREST a palette PNG (a mask of classes)
                            * gives its indices instead, as Pillow's "P". Gray PNGs of 1, 2 or 4 bits are spread over
@@ -90,9 +90,11 @@ typedef struct spk_loader_options {
     size_t size;               /* sizeof(spk_loader_options) */
     uint32_t batch_size;       /* rows per rank, 1 to 1,048,576 */
     uint32_t rank, world_size; /* world_size 0: 1 */
-    int has_workers;           /* nonzero: workers is given; else the CPU quota */
-    int workers;               /* processes; 0: decode in the caller */
-    uint32_t prefetch;         /* batches prepared ahead; 0: 4 */
+    /* Nonzero: workers is given. Else there are as many as the CPU quota has processors, but no more than share the
+     * order's lanes evenly. */
+    int has_workers;
+    int workers;       /* processes; 0: decode in the caller */
+    uint32_t prefetch; /* batches prepared ahead; 0: 4 */
     int shuffle;
     uint64_t seed;
     uint32_t epoch;                                 /* first epoch */
@@ -100,7 +102,7 @@ typedef struct spk_loader_options {
     uint64_t limit;                                 /* only the first `limit` samples of each epoch; 0: all */
     spk_tail tail;
     spk_on_error on_error;
-    uint64_t max_errors; /* SUBSTITUTE: fail at the first one beyond; 0: no limit */
+    uint64_t max_errors; /* only with SUBSTITUTE: fail at the first one beyond; 0: no limit */
     double timeout;      /* seconds without progress of a worker; 0: 120; negative: none */
     const spk_column
         *columns; /* NULL: image (224 random resized crop if shuffle, else resize 256 and centre crop), label */
