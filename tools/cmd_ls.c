@@ -19,9 +19,10 @@ static const opt options[] = {
      .kind = OPT_FLAG,
      .letter = 'l',
      .offset = offsetof(ls_values, long_form),
-     .help = "One line per file, with the number of the sample, its shard and frame, the file's size, its name and its "
-             "original path (- for what the packer made). If files are stored in another form, as by \"pack "
-             "--jpeg=fast\", the size in the shard follows that of the file."},
+     .help =
+         "One line per file, below a line of headings: the number of the sample (#), its shard and frame, the file's "
+         "size, its name and its original path (- for what the packer made). If files are stored in another form, "
+         "as by \"pack --jpeg=fast\", their size in the shard stands under stored."},
     {.name = "json",
      .kind = OPT_FLAG,
      .offset = offsetof(ls_values, json),
@@ -53,9 +54,19 @@ typedef struct listing {
     int stored; /* with a column for the sizes in the shards */
 } listing;
 
-static int digits(uint64_t n)
+/* Columns are as wide as their headings, or as their largest number. */
+static int width(const char *heading, uint64_t n)
 {
-    return snprintf(NULL, 0, "%llu", (unsigned long long)n);
+    int digits = snprintf(NULL, 0, "%llu", (unsigned long long)n), least = (int)strlen(heading);
+    return digits > least ? digits : least;
+}
+
+static void print_headings(const listing *l)
+{
+    printf("%*s %*s %*s %10s  ", l->number_width, "#", l->shard_width, "shard", l->frame_width, "frame", "size");
+    if (l->stored)
+        printf("%10s  ", "stored");
+    puts("name  original path");
 }
 
 static void print_member(const listing *l, const char *key, const spk_member *m, const uint64_t at[3])
@@ -170,10 +181,12 @@ static int run(const opts *o)
         /* Frames per shard are known only from each shard: the mean is a fair width. */
         listing l = {.values = o->values,
                      .target = &t,
-                     .number_width = digits(t.samples ? t.samples - 1 : 0),
-                     .shard_width = digits(t.shards ? t.shards - 1 : 0),
-                     .frame_width = digits(t.shards ? t.frames / t.shards : 0),
+                     .number_width = width("#", t.samples ? t.samples - 1 : 0),
+                     .shard_width = width("shard", t.shards ? t.shards - 1 : 0),
+                     .frame_width = width("frame", t.shards ? t.frames / t.shards : 0),
                      .stored = has_stored(&t)};
+        if (l.values->long_form)
+            print_headings(&l);
         rc = target_each(&t, list_shard, &l);
     }
     target_close(&t);

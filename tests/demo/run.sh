@@ -47,8 +47,8 @@ show ls -lh "$work"
 show "$SHARDPACK" info "$work"
 
 say "4. List samples, from the index alone"
-printf '$ %s ls -l %s | head -n 8\n' "$SHARDPACK" "$work"
-"$SHARDPACK" ls -l "$work" | head -n 8
+printf '$ %s ls -l %s | head -n 9\n' "$SHARDPACK" "$work"
+"$SHARDPACK" ls -l "$work" | head -n 9
 
 say "5. Verify every byte: sizes, digests, frames, headers, counts, keys"
 show "$SHARDPACK" verify "$work"
