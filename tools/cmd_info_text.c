@@ -44,8 +44,6 @@ static void print_totals(const target *t, const json_t *manifest)
 /* What becomes of files that are not stored as they are. */
 static const char *meaning_of(const char *encoding)
 {
-    if (strcmp(encoding, "identity") == 0)
-        return ", as they are";
     if (strcmp(encoding, "jpeg_coefficients") == 0)
         return " of files, which come back byte for byte";
     if (strcmp(encoding, "jpeg_pixels") == 0)
@@ -63,7 +61,7 @@ static void print_stored(const json_t *stored)
         uint64_t bytes = count_of(s, "bytes"), original = count_of(s, "original_bytes");
         print_name("");
         printf("  %s as ", out_count(a, sizeof a, count_of(s, "samples")));
-        out_name(stdout, text_of(s, "encoding"));
+        out_name(stdout, strcmp(text_of(s, "encoding"), "identity") == 0 ? "they are" : text_of(s, "encoding"));
         printf(": %s", out_size(b, sizeof b, bytes));
         if (original != bytes)
             printf(" for %s", out_size(c, sizeof c, original));
