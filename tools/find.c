@@ -30,7 +30,7 @@ static int with_shard_of(const target *t, uint64_t number,
 
 typedef struct field_check {
     const target *target;
-    const char *name, *field;
+    const char *name, *field; /* field "": none was named */
     int complain;
 } field_check;
 
@@ -38,7 +38,7 @@ typedef struct field_check {
 static int check_field(void *ctx, const spk_shard *shard, uint64_t within)
 {
     const field_check *c = ctx;
-    char have[512] = "";
+    char have[512] = "", last[256] = "";
     size_t n = spk_shard_member_count(shard, within), used = 0;
     for (size_t i = 0; i < n; i++) {
         spk_member m;
@@ -46,11 +46,15 @@ static int check_field(void *ctx, const spk_shard *shard, uint64_t within)
             break;
         if (strcmp(m.field, c->field) == 0)
             return CLI_OK;
+        snprintf(last, sizeof last, "%s", m.field);
         if (used < sizeof have)
             used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", used ? ", " : "", m.field);
     }
     if (!c->complain)
         return NOT_THERE;
+    if (!*c->field)
+        return cli_error("%s: \"%s\": is a sample with the fields %s; name one, as in \"%s.%s\"", c->target->path,
+                         c->name, have, c->name, last);
     return cli_error("%s: \"%s\": the sample \"%s\" has no field \"%s\", but %s", c->target->path, c->name,
                      spk_shard_key(shard, within), c->field, have);
 }
@@ -74,13 +78,16 @@ static int by_number(const target *t, const char *name, found_member *out)
 static int by_key(const target *t, const char *name, found_member *out, int complain)
 {
     const char *dot = strchr(name, '.');
+    size_t n = dot ? (size_t)(dot - name) : strlen(name);
     char key[256];
     spk_error err;
     spk_error_clear(&err);
-    if (!dot || dot == name || !dot[1] || strlen(dot + 1) >= sizeof out->field || (size_t)(dot - name) >= sizeof key)
+    if (n == 0 || n >= sizeof key || (!dot && !complain))
         return NOT_THERE;
-    snprintf(key, sizeof key, "%.*s", (int)(dot - name), name);
-    snprintf(out->field, sizeof out->field, "%s", dot + 1);
+    if (dot && (!dot[1] || strlen(dot + 1) >= sizeof out->field))
+        return NOT_THERE;
+    snprintf(key, sizeof key, "%.*s", (int)n, name);
+    snprintf(out->field, sizeof out->field, "%s", dot ? dot + 1 : "");
     spk_status st = t->shard ? spk_shard_find(t->shard, key, &out->number, &err)
                              : spk_dataset_find(t->dataset, key, &out->number, &err);
     if (st == SPK_E_NOT_FOUND)
