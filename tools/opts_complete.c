@@ -84,7 +84,10 @@ static void bash_operands(FILE *f, const tool_info *t, const command *c)
         fputs("' ;;\n", f);
         return;
     }
-    fputs("how=-f", f);
+    int files = !c->operands || !c->operands->name;
+    for (const operand *o = c->operands; o && o->name; o++)
+        files |= o->complete != COMPLETE_NONE;
+    fputs(files ? "how=-f" : "how=''", f);
     for (const operand *o = c->operands; o && o->name; o++)
         if (o->values) {
             fputs(" words='", f);

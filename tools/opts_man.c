@@ -137,10 +137,12 @@ static void put_example(FILE *f, const example *e)
     putc('\n', f);
 }
 
+/* failure follows a comma in the help; here it begins a sentence. */
 static void put_status(FILE *f, const char *failure)
 {
     fputs(".SH EXIT STATUS\n.TP\n.B 0\nSuccess.\n.TP\n.B 1\n", f);
-    put_text(f, failure);
+    putc(toupper((unsigned char)failure[0]), f);
+    put_text(f, failure + 1);
     fputs(".TP\n.B 2\nThe command line was wrong; nothing was done.\n.TP\n.BR 130 \", \" 143\n"
           "Stopped by SIGINT or SIGTERM.\n",
           f);

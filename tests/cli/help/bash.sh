@@ -21,6 +21,7 @@ complete_words shardpack pack --list f
 complete_words shardpack pack --jobs ''
 complete_words shardpack pack fo
 complete_words shardpack export file s
+complete_words shardpack cache ''
 complete_words shardpack help ve
 TRY
 bash try
