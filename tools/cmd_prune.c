@@ -97,8 +97,7 @@ static int run(const opts *o)
     memset(&result, 0, sizeof result);
     spk_error_clear(&err);
     s.files = s.values->json ? json_array() : NULL;
-    int rc = spk_prune(o->operands[0], &p, &result, &err) < 0 ? target_fail(o->operands[0], &err)
-                                                              : print_totals(&s, &result);
+    int rc = spk_prune(o->operands[0], &p, &result, &err) < 0 ? cli_fail(&err, NULL) : print_totals(&s, &result);
     json_decref(s.files);
     return rc;
 }

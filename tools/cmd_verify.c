@@ -124,7 +124,7 @@ static int run(const opts *o)
     spk_status st = spk_verify(o->operands[0], &options_, &result, &err);
     progress_end(&s.progress);
     if (st < 0)
-        return target_fail(o->operands[0], &err);
+        return cli_fail(&err, NULL);
     int rc = print_totals(v, &result, out_now() - started);
     return result.problems ? CLI_FAILED : rc;
 }

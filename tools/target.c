@@ -1,8 +1,6 @@
 /* A dataset or a shard, as named on the command line. */
 #include "target.h"
 
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,43 +28,6 @@ static int looks_like_shard(const char *path)
     return has_suffix(path, ".tar.zst");
 }
 
-static int has_manifest(const char *folder, const char *sub)
-{
-    char name[4096];
-    struct stat st;
-    int n = snprintf(name, sizeof name, "%s/%s/manifest.json", folder, sub);
-    return n < (int)sizeof name && stat(name, &st) == 0;
-}
-
-/* Names of sub-folders that hold a manifest, as splits do: for the message about a folder without one. */
-static void list_splits(const char *path, char *buf, size_t size)
-{
-    struct dirent **found = NULL;
-    int n = has_manifest(path, ".") ? 0 : scandir(path, &found, NULL, alphasort);
-    size_t used = 0;
-    buf[0] = 0;
-    for (int i = 0; i < n; i++) {
-        const char *sub = found[i]->d_name;
-        if (sub[0] != '.' && used + 2 < size && has_manifest(path, sub)) {
-            const char *what = used + strlen(sub) + 8 < size ? sub : "...";
-            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", what);
-            used = what == sub ? used : size;
-        }
-        free(found[i]);
-    }
-    free(found);
-}
-
-int target_fail(const char *path, const spk_error *err)
-{
-    char splits[256] = "";
-    if (err->code == SPK_E_NOT_FOUND)
-        list_splits(path, splits, sizeof splits);
-    if (splits[0])
-        return cli_error("%s: holds no manifest.json itself, but these datasets: %s", path, splits);
-    return cli_fail(err, NULL);
-}
-
 int target_open_dataset(target *t, const char *path, const remote_values *remote)
 {
     spk_error err;
@@ -76,7 +37,7 @@ int target_open_dataset(target *t, const char *path, const remote_values *remote
     t->path = path;
     spk_error_clear(&err);
     if (spk_dataset_open(&t->dataset, path, &options, &err) < 0)
-        return target_fail(path, &err);
+        return cli_fail(&err, NULL);
     spk_dataset_get_stat(t->dataset, &st);
     t->samples = st.samples;
     t->shards = st.shards;

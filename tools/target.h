@@ -19,10 +19,6 @@ int target_open(target *t, const char *path, const remote_values *remote);
 int target_open_dataset(target *t, const char *path, const remote_values *remote);
 void target_close(target *t);
 
-/* Reports why a dataset could not be opened; a folder without a manifest may hold those of splits. Returns the exit
- * status. */
-int target_fail(const char *path, const spk_error *err);
-
 /* Calls fn for each shard in order, opened; `first` is the number of its first sample. fn returns an exit status other
  * than 0 to stop. Returns that, or the status after a message. */
 typedef int (*target_fn)(void *ctx, const spk_shard *shard, uint64_t number, uint64_t first);

@@ -1,6 +1,8 @@
 /* From what the user names (folder, manifest, URL of either) to the manifest's path. Looks at the file system, changes
  * nothing. */
+#include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -85,16 +87,59 @@ static bool is_unfinished(const char *folder)
     return found;
 }
 
+static bool has_manifest(const char *folder, const char *sub)
+{
+    struct stat st;
+    char *path = NULL, *manifest = NULL;
+    bool found = sub[0] != '.' && spk_path_join(&path, folder, sub, NULL) == SPK_OK &&
+                 join_manifest(path, &manifest, NULL) == SPK_OK && stat(manifest, &st) == 0;
+    free(path);
+    free(manifest);
+    return found;
+}
+
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Names of the folders in it that are datasets, as splits are. */
+static void list_splits(const char *folder, char *buf, size_t size)
+{
+    struct dirent **found = NULL;
+    int n = scandir(folder, &found, NULL, compare_names);
+    size_t used = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        const char *sub = found[i]->d_name;
+        if (used < size && has_manifest(folder, sub)) {
+            const char *shown = used + strlen(sub) + 8 < size ? sub : "...";
+            used += (size_t)snprintf(buf + used, size - used, "%s%s", used ? ", " : "", shown);
+            used = shown == sub ? used : size;
+        }
+        free(found[i]);
+    }
+    free(found);
+}
+
+static spk_status no_manifest(const char *folder, const char *manifest, spk_error *err)
+{
+    char splits[256];
+    list_splits(folder, splits, sizeof splits);
+    if (splits[0])
+        return spk_error_set(err, SPK_E_NOT_FOUND, "%s: holds no " SPK_MANIFEST_NAME " itself, but these datasets: %s",
+                             folder, splits);
+    return spk_error_set(err, SPK_E_NOT_FOUND, "%s: no dataset here: %s does not exist%s", folder, manifest,
+                         is_unfinished(folder) ? ", packing into this folder has not finished" : "");
+}
+
 static spk_status locate_in_folder(const char *path, char **out, spk_error *err)
 {
     struct stat st;
     SPK_TRY(join_manifest(path, out, err));
     if (stat(*out, &st) == 0)
         return SPK_OK;
-    spk_status status =
-        errno != ENOENT ? spk_error_sys(err, errno, "%s", *out)
-                        : spk_error_set(err, SPK_E_NOT_FOUND, "%s: no dataset here: %s does not exist%s", path, *out,
-                                        is_unfinished(path) ? ", packing into this folder has not finished" : "");
+    spk_status status = errno != ENOENT ? spk_error_sys(err, errno, "%s", *out) : no_manifest(path, *out, err);
     free(*out);
     *out = NULL;
     return status;
