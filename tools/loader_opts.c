@@ -73,6 +73,27 @@ static int has_images(const spk_dataset *d)
     return 0;
 }
 
+/* Options that would change nothing are refused, since who gives them expects that they do. */
+static int check_used(const opts *o, int how)
+{
+    static const char *const of_images[] = {"image-field", "size", "resize", "hflip", "interpolation", "dtype",
+                                            "layout",      "mean", "std",    "fast",  "exif",          NULL};
+    const loader_values *v = o->values;
+    const char *name = o->command->name;
+    for (size_t i = 0; how == IMAGE_NONE && of_images[i]; i++)
+        if (opts_given(o, of_images[i]))
+            return v->image == IMAGE_NONE
+                       ? cli_usage(name, "--image=none and --%s exclude each other", of_images[i])
+                       : cli_error("--%s: the dataset has no images (fields jpg, png)", of_images[i]);
+    if (v->resize && how != IMAGE_EVAL)
+        return cli_usage(name, "--resize is for --image=eval");
+    if (v->max_errors && v->on_error == SPK_ON_ERROR_FAIL)
+        return cli_usage(name, "--max-errors is for --on-error=substitute");
+    if (!v->shuffle && (v->lane_groups || v->lane_buffer))
+        return cli_usage(name, "--no-shuffle and --lane-%s exclude each other", v->lane_groups ? "groups" : "buffer");
+    return CLI_OK;
+}
+
 static int add_image(loader_setup *s, const opts *o, const spk_dataset *d)
 {
     static const spk_transform transforms[] = {[IMAGE_TRAIN] = SPK_RANDOM_RESIZED_CROP,
@@ -82,8 +103,9 @@ static int add_image(loader_setup *s, const opts *o, const spk_dataset *d)
     int how = v->image;
     if (how == IMAGE_AUTO)
         how = !v->image_field && !has_images(d) ? IMAGE_NONE : v->shuffle ? IMAGE_TRAIN : IMAGE_EVAL;
-    if (how == IMAGE_NONE)
-        return set_normalize(&(spk_image_options){.size = 0}, o); /* only checks them */
+    int rc = check_used(o, how);
+    if (rc != CLI_OK || how == IMAGE_NONE)
+        return rc;
     uint32_t size = v->size ? (uint32_t)v->size : 224;
     spk_column *c = &s->columns[s->count++];
     *c = (spk_column){.kind = SPK_COLUMN_IMAGE, .field = v->image_field};
@@ -101,7 +123,24 @@ static int add_image(loader_setup *s, const opts *o, const spk_dataset *d)
     return set_normalize(&c->image, o);
 }
 
-static int add_fields(loader_setup *s, const opts *o)
+/* No sample needs to have a field, but some sample must. */
+static int check_field(const spk_dataset *d, const char *name)
+{
+    char have[512] = "";
+    size_t n = spk_dataset_field_count(d), used = 0;
+    for (size_t i = 0; i < n; i++) {
+        spk_field_stat f;
+        if (spk_dataset_get_field(d, i, &f, NULL) < 0)
+            break;
+        if (strcmp(f.name, name) == 0)
+            return CLI_OK;
+        if (used < sizeof have)
+            used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", used ? ", " : "", f.name);
+    }
+    return cli_error("--fields %s: no sample of the dataset has it; there are %s", name, have);
+}
+
+static int add_fields(loader_setup *s, const opts *o, const spk_dataset *d)
 {
     const loader_values *v = o->values;
     char *rest = NULL;
@@ -114,6 +153,9 @@ static int add_fields(loader_setup *s, const opts *o)
         if (s->count + 1 >= LOADER_COLUMNS_MAX)
             return cli_usage(o->command->name, "--fields: too many, a batch has at most %d columns",
                              LOADER_COLUMNS_MAX);
+        int rc = check_field(d, name);
+        if (rc != CLI_OK)
+            return rc;
         s->columns[s->count++] = (spk_column){.kind = SPK_COLUMN_BYTES, .field = name, .optional = 1};
     }
     return CLI_OK;
@@ -166,7 +208,7 @@ int loader_make(loader_setup *s, const opts *o, spk_dataset *dataset, int keys)
     s->columns[s->count++].kind = SPK_COLUMN_INDEX;
     s->columns[s->count++].kind = SPK_COLUMN_VALID;
     if (rc == CLI_OK)
-        rc = add_fields(s, o);
+        rc = add_fields(s, o, dataset);
     if (rc == CLI_OK && v->only)
         rc = only_read(v->only, dataset, &s->indices, &s->options.index_count);
     s->options.indices = s->indices;

@@ -20,7 +20,7 @@ static bool copy(char **out, const char *text)
     return *out || !text || !*text;
 }
 
-/* 500000, 64k, 20G: powers of 1024. */
+/* 500000, 64k, 20G, 20GiB, 20GB: powers of 1024, as the command takes them. */
 static spk_status parse_bytes(const char *text, uint64_t *out, spk_error *err)
 {
     static const char units[] = "kMGT";
@@ -28,7 +28,8 @@ static spk_status parse_bytes(const char *text, uint64_t *out, spk_error *err)
     unsigned long long n = strtoull(text, &end, 10);
     const char *unit = *end ? strchr(units, *end) : NULL;
     int shift = unit ? 10 * (int)(unit - units + 1) : 0;
-    bool good = end != text && *text != '-' && (*end == '\0' || (unit && end[1] == '\0')) && n <= UINT64_MAX >> shift;
+    bool ends = unit ? !end[1] || strcmp(end + 1, "B") == 0 || strcmp(end + 1, "iB") == 0 : !*end;
+    bool good = end != text && *text != '-' && ends && n <= UINT64_MAX >> shift;
     if (!good)
         return spk_error_set(err, SPK_E_INVALID, "SHARDPACK_CACHE_LIMIT is \"%.40s\": must be bytes, as in 500G", text);
     *out = (uint64_t)n << shift;
@@ -57,13 +58,15 @@ static spk_status set_options(spk_net *net, const spk_net_options *o, spk_error 
     net->cache_limit = o->cache_limit;
     net->on_wait = o->on_wait;
     net->on_wait_user = o->user;
-    if (!o->cache_dir && folder && *folder) {
-        const char *limit = secure_getenv("SHARDPACK_CACHE_LIMIT");
-        if (net->cache_limit == 0 && limit && *limit)
-            SPK_TRY(parse_bytes(limit, &net->cache_limit, err));
-    } else {
+    if (o->cache_dir || !folder || !*folder)
         folder = o->cache_dir;
-    }
+    const char *limit = secure_getenv("SHARDPACK_CACHE_LIMIT");
+    if (!folder && net->cache_limit > 0)
+        return spk_error_set(err, SPK_E_INVALID,
+                             "cache_limit: there is no cache: cache_dir must be given, or "
+                             "SHARDPACK_CACHE_DIR be set");
+    if (folder && *folder && net->cache_limit == 0 && limit && *limit)
+        SPK_TRY(parse_bytes(limit, &net->cache_limit, err));
     net->plain_credentials = o->plain_credentials || (plain && strcmp(plain, "1") == 0);
     if (!copy(&net->ca_file, spk_ca_file()) || !copy(&net->cache_dir, folder))
         return spk_error_nomem(err, 4096);

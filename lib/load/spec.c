@@ -34,7 +34,9 @@ static spk_status set_sizes(spk_load_spec *s, const spk_loader_options *o, spk_e
     s->rank = o->rank;
     SPK_TRY(check_u64("batch_size", s->batch_size, 1, BATCH_MAX, err));
     SPK_TRY(check_u64("world_size", s->world_size, 1, SPK_PLAN_BATCH_MAX, err));
-    SPK_TRY(check_u64("rank", s->rank, 0, s->world_size - 1, err));
+    if (s->rank >= s->world_size)
+        return spk_error_set(err, SPK_E_INVALID, "rank of %u: must be less than world_size, which is %u", s->rank,
+                             s->world_size);
     uint64_t global = (uint64_t)s->batch_size * s->world_size;
     if (global > SPK_PLAN_BATCH_MAX)
         return spk_error_set(err, SPK_E_INVALID, "batch_size of %u x world_size of %u: must be at most %u together",

@@ -2,6 +2,7 @@
  * other on borders of 64 bytes, then a byte per row for its state. Values of variable columns go into the arena. */
 #include "load/spec_columns.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -23,13 +24,24 @@ bool spk_spec_has_field(const spk_dataset *d, const char *name)
     return d->manifest.samples == 0;
 }
 
+/* Names the fields that there are: one is misspelled, or of another dataset. */
+static spk_status no_field(const spk_dataset *d, const char *field, spk_error *err)
+{
+    char have[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < d->manifest.fields_n && used < sizeof have; i++)
+        used += (size_t)snprintf(have + used, sizeof have - used, "%s%s", i ? ", " : "", d->manifest.fields[i].name);
+    return spk_error_set(err, SPK_E_INVALID, "field \"%s\": no sample of the dataset has it; there are %s%s", field,
+                         have, used < sizeof have ? "" : "...");
+}
+
 static spk_status set_field(spk_load_column *c, const spk_dataset *d, const char *field, spk_error *err)
 {
     const char *problem = spk_field_problem(field, strlen(field));
     if (problem)
         return spk_error_set(err, SPK_E_INVALID, "field \"%s\" %s", field, problem);
     if (!c->optional && !spk_spec_has_field(d, field))
-        return spk_error_set(err, SPK_E_INVALID, "field \"%s\": no sample of the dataset has it", field);
+        return no_field(d, field, err);
     memcpy(c->field, field, strlen(field) + 1);
     return SPK_OK;
 }

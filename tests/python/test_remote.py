@@ -196,6 +196,7 @@ def test_shard_dataset(data, serve):
     (("http://x/a", {"deadline": "1"}), TypeError, "deadline='1'"),
     (("http://x/a", {"cache_limit": "lots"}), ValueError, "cache_limit='lots'"),
     (("http://x/a", {"cache_limit": 0}), ValueError, "cache_limit=0"),
+    (("http://x/a", {"cache_limit": "1GB"}), ValueError, "cache_limit: there is no cache"),
     (("http://x/a", {"plain_credentials": 1}), TypeError, "plain_credentials=1"),
     (("http://user:hunter2@x/a", {}), ValueError, "unencrypted"),
 ])  # fmt: skip

@@ -1,6 +1,9 @@
 /* io/: what is taken from reply headers and from URLs, and the shared files of S3. */
 #include "check_main.h"
 
+#include <stdlib.h>
+
+#include "io/net.h"
 #include "io/reply.h"
 #include "io/s3.h"
 #include "io/url.h"
@@ -178,6 +181,24 @@ START_TEST(shared_files_are_read)
 }
 END_TEST
 
+/* Also of a cache that the caller names. */
+START_TEST(the_environment_limits_the_cache)
+{
+    char *folder = check_temp_folder();
+    spk_net_options o = {.cache_dir = folder};
+    spk_net *net = NULL;
+    setenv("SHARDPACK_CACHE_LIMIT", "1 apple", 1);
+    ck_fails(spk_net_new(&net, &o, &err), err, SPK_E_INVALID, "SHARDPACK_CACHE_LIMIT is \"1 apple\"");
+    setenv("SHARDPACK_CACHE_LIMIT", "20GiB", 1);
+    ck_ok(spk_net_new(&net, &o, &err), err);
+    spk_net_free(net);
+    check_remove_tree(folder);
+    unsetenv("SHARDPACK_CACHE_DIR");
+    o = (spk_net_options){.cache_limit = 5};
+    ck_fails(spk_net_new(&net, &o, &err), err, SPK_E_INVALID, "cache_limit: there is no cache");
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("io/http");
@@ -189,6 +210,7 @@ static Suite *suite(void)
     tcase_add_test(t, bad_places_are_refused_without_secrets);
     tcase_add_test(t, names_are_encoded_and_decoded);
     tcase_add_test(t, shared_files_are_read);
+    tcase_add_test(t, the_environment_limits_the_cache);
     suite_add_tcase(s, t);
     return s;
 }

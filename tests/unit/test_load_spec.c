@@ -194,7 +194,7 @@ START_TEST(options_out_of_range)
 {
     REFUSED(batch_size, 0, "batch_size of 0: must be 1 to 1048576");
     REFUSED(batch_size, 1048577, "batch_size of 1048577");
-    REFUSED(rank, 1, "rank of 1: must be 0 to 0");
+    REFUSED(rank, 1, "rank of 1: must be less than world_size, which is 1");
     REFUSED(world_size, 1 << 24, "together");
     REFUSED(prefetch, 5000, "prefetch of 5000");
     REFUSED(epoch, 0x40000000, "epoch of 1073741824: must be 0 to 1073741823");

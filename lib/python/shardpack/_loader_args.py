@@ -49,6 +49,12 @@ def counts(
     return given
 
 
+def max_errors(max_errors: int, on_error: str) -> int:
+    if _args.integer("max_errors", max_errors, 0, 2**64 - 1) and on_error == "fail":
+        raise ArgumentError(f'max_errors={max_errors}: is for on_error="substitute"')
+    return max_errors
+
+
 def prefetch(prefetch: Optional[int], factor: Optional[int], num_workers: Optional[int]) -> int:
     if factor is None:
         return _args.integer("prefetch", 4 if prefetch is None else prefetch, 1, 1024)

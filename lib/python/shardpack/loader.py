@@ -196,7 +196,7 @@ class Loader:
             "prefetch": _loader_args.prefetch(prefetch, prefetch_factor, num_workers),
             "tail": _loader_args.tail(tail, drop_last, self.ranks.world_size),
             "on_error": _args.choice("on_error", on_error, "fail", "substitute"),
-            "max_errors": _args.integer("max_errors", max_errors, 0, 2**64 - 1),
+            "max_errors": _loader_args.max_errors(max_errors, on_error),
             "echo": _args.integer("echo", echo, 1, 65536),
             "error_on_hold": _args.choice("on_hold", on_hold, "copy", "error"),
             "timeout": _loader_args.timeout(timeout),

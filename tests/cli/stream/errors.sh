@@ -8,7 +8,7 @@ echo '{"format": "something"}' > bad.json
 head -c 70000 /dev/zero | tr '\0' ' ' > huge.json
 for arguments in \
     '' 'out out' '--batch-size 0 out' '--batch-size 1048577 out' '--save-state-at 3 out' '--resume state.json --epoch 2 out' \
-    '--mean 0.5 out' '--dtype float32 --mean 0.5,0.4 out' '--dtype float32 --std x out' '--tail skip out' '--hflip 1.5 out' \
+    '--image train --mean 0.5 out' '--image train --dtype float32 --mean 0.5,0.4 out' '--image train --dtype float32 --std x out' '--tail skip out' '--hflip 1.5 out' \
     '--shufle out' '--workers -1 out'
 do
     status_of shardpack stream $arguments
