@@ -187,10 +187,18 @@ static int print_totals(const extraction *x)
     return CLI_OK;
 }
 
+/* Also a folder may be called so, but then it is seldom what was meant. */
+static int is_url(const char *path)
+{
+    return strncmp(path, "s3://", 5) == 0 || strncmp(path, "http://", 7) == 0 || strncmp(path, "https://", 8) == 0;
+}
+
 static int run(const opts *o)
 {
     target t;
     extraction x = {.values = o->values, .target = &t, .place = {.root_fd = -1, .parent_fd = -1}};
+    if (is_url(o->operands[1]))
+        return cli_error("%s: files can be extracted into a folder only", o->operands[1]);
     int rc = target_open(&t, o->operands[0], &((const extract_values *)o->values)->remote);
     if (rc == CLI_OK)
         rc = place_open(&x.place, o->operands[1], x.values->force);

@@ -170,6 +170,14 @@ spk_status spk_manifest_parse(spk_manifest *m, const char *text, size_t n, spk_e
     json_error_t why;
     if (n > SPK_MANIFEST_MAX)
         return spk_error_set(err, SPK_E_LIMIT, "%zu bytes, more than the %u a manifest may have", n, SPK_MANIFEST_MAX);
+    if (n >= 4 && memcmp(text, "\x28\xb5\x2f\xfd", 4) == 0)
+        return spk_error_set(err, SPK_E_FORMAT,
+                             NOT_OURS "begins as a shard does; give the dataset's folder or its manifest");
+    if (n > 0 && text[0] == '#')
+        return spk_error_set(err, SPK_E_FORMAT,
+                             NOT_OURS "begins as a shard table does; give the dataset's folder or its manifest");
+    if (n >= 262 && memcmp(text + 257, "ustar", 5) == 0)
+        return spk_error_set(err, SPK_E_FORMAT, NOT_OURS "is a tar archive; `shardpack pack` makes a dataset of it");
     const char *zero = memchr(text, 0, n); /* jansson takes it for white space */
     if (zero)
         return spk_error_at(err, SPK_E_FORMAT, (uint64_t)(zero - text), NOT_OURS "zero byte at byte %td", zero - text);

@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "dataset/dataset.h"
 #include "dataset/publish.h"
+#include "io/url.h"
 
 typedef struct prune {
     spk_prune_options options;
@@ -302,6 +303,8 @@ spk_status spk_prune(const char *path, const spk_prune_options *options, spk_pru
     spk_error_clear(&missing);
     memset(p.result, 0, sizeof *p.result);
     SPK_TRY(spk_options_copy(&p.options, sizeof p.options, options, err));
+    if (path && spk_url_is_remote(path))
+        return spk_url_refuse(path, "must be a folder; `shardpack mirror --prune` removes old shards there", err);
     spk_status status = spk_dataset_open(&d, path, NULL, &missing); /* finds the folder; read again under the lock */
     spk_status found = status == SPK_E_NOT_FOUND ? find_splits(&s, path, err) : SPK_OK;
     if (found < 0) {

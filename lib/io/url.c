@@ -107,6 +107,14 @@ char *spk_url_shown(const char *url)
     return out;
 }
 
+spk_status spk_url_refuse(const char *url, const char *why, spk_error *err)
+{
+    char *shown = spk_url_shown(url);
+    spk_status status = spk_error_set(err, SPK_E_INVALID, "%s: %s", shown ? shown : "a URL", why);
+    free(shown);
+    return status;
+}
+
 void spk_place_free(spk_place *p)
 {
     free(p->prefix);

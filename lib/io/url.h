@@ -34,6 +34,8 @@ void spk_place_free(spk_place *p);
 
 /* url as it may be shown: without user, password and query (malloc'ed; NULL without memory). */
 char *spk_url_shown(const char *url);
+/* INVALID, with the URL as it may be shown and the reason. */
+spk_status spk_url_refuse(const char *url, const char *why, spk_error *err);
 /* Appends name with every byte outside the unreserved ones and "/" percent-encoded (malloc'ed; NULL without memory). */
 char *spk_url_encode(const char *name);
 /* Undoes percent-encoding of text into out (at least strlen(text) + 1 bytes). */

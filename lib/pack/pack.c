@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/url.h"
 #include "pack/existing.h"
 #include "pack/finish.h"
 #include "pack/options.h"
@@ -35,6 +36,8 @@ static void on_note(void *ctx, const char *text)
 static spk_status open_source(spk_packing *p, spk_error *err)
 {
     struct stat st;
+    if (spk_url_is_remote(p->src))
+        return spk_url_refuse(p->src, "the source must be a folder or a tar archive on this machine", err);
     p->src_fd = open(p->src, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (p->src_fd < 0 || fstat(p->src_fd, &st) != 0)
         return spk_error_sys(err, errno, "%s", p->src);

@@ -74,16 +74,6 @@ static spk_status find_parent(spk_target *t, spk_error *err)
     return status;
 }
 
-static spk_status refuse_url(const char *dst, spk_error *err)
-{
-    char *shown = spk_url_shown(dst);
-    spk_status status = spk_error_set(
-        err, SPK_E_INVALID, "%s: the target must be a folder; `shardpack mirror` then copies the dataset there",
-        shown ? shown : "a URL");
-    free(shown);
-    return status;
-}
-
 spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const char *src, spk_error *err)
 {
     struct stat source = {0}, st;
@@ -99,7 +89,8 @@ spk_status spk_target_find(spk_target *t, const char *dst, int src_fd, const cha
     if (n == 0)
         return spk_error_set(err, SPK_E_INVALID, "the target's name is empty");
     if (spk_url_is_remote(dst))
-        return refuse_url(dst, err);
+        return spk_url_refuse(dst, "the target must be a folder; `shardpack mirror` then copies the dataset there",
+                              err);
     if (src_fd >= 0 && fstat(src_fd, &source) != 0)
         return spk_error_sys(err, errno, "%s", src);
     t->top.fd = open(t->top.name, FOLDER_FLAGS);

@@ -109,13 +109,25 @@ static spk_status check_entries(const spk_shard *s, spk_error *err)
     return SPK_OK;
 }
 
+/* Who takes a tar archive for a shard is told that, and not what is missing at its end. */
+static bool is_plain_tar(const spk_shard *s)
+{
+    uint8_t block[SPK_TAR_BLOCK];
+    return s->bytes >= sizeof block && spk_source_pread(s->source, block, sizeof block, 0, NULL) == SPK_OK &&
+           memcmp(block + 257, "ustar", 5) == 0;
+}
+
 static spk_status read_seek_table(tail *t, spk_shard *s, spk_error *err)
 {
     if (s->bytes < spk_seek_table_bytes(2))
         return spk_error_set(err, SPK_E_FORMAT, "%llu bytes are too few for a shard", (unsigned long long)s->bytes);
     uint64_t entries = 0;
     SPK_TRY(tail_reach(t, s, s->bytes - SPK_SEEK_FOOTER, err));
-    SPK_TRY(spk_seek_footer_parse(t->buf.data + t->buf.len - SPK_SEEK_FOOTER, s->bytes, &entries, err));
+    spk_status st = spk_seek_footer_parse(t->buf.data + t->buf.len - SPK_SEEK_FOOTER, s->bytes, &entries, err);
+    if (st == SPK_E_FORMAT && is_plain_tar(s))
+        return spk_error_set(err, SPK_E_FORMAT,
+                             "a plain tar archive, no shard; `shardpack pack` makes a dataset of it");
+    SPK_TRY(st);
     if (entries < 2)
         return spk_error_set(err, SPK_E_FORMAT, "seek table: %llu entries: a shard has a data frame and an index",
                              (unsigned long long)entries);
