@@ -152,8 +152,14 @@ static int pack(const opts *o, spk_pack_options *p)
     spk_status st = spk_pack(job.src, job.dst, p, &result, &err);
     progress_end(&watch.progress);
     job.seconds = out_now() - started;
-    if (st < 0)
-        return cli_fail(&err, "run the same command again to resume");
+    if (st < 0) {
+        int rc = cli_fail(&err, "run the same command again to resume");
+        if (result.bad > 0 && !job.values->quiet)
+            cli_note("--on-bad=skip leaves such samples out, --on-bad=keep packs them as they are; all of them are "
+                     "then listed in %s/bad-files.tsv",
+                     job.dst);
+        return rc;
+    }
     return pack_report(&job, &result);
 }
 
@@ -200,7 +206,8 @@ const command cmd_pack = {
         "where it stopped when the same command is given again. A finished dataset is replaced in one step; its old "
         "shards stay until \"shardpack prune\".\n\n"
         "A tar archive is packed as if it were unpacked, without unpacking it. A .tar inside of it, as in ImageNet's "
-        "ILSVRC2012_img_train.tar, is a folder of that name.\n\n"
+        "ILSVRC2012_img_train.tar, is a folder of that name. So the shards of webdataset, put into one archive, are "
+        "packed with --stem=first; their cls files stay the labels.\n\n"
         "Each image is decoded to see that it is sound; see --check and --on-bad.",
     .options = pack_options,
     .conflicts = conflicts,

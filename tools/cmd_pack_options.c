@@ -48,7 +48,9 @@ const opt pack_options[] = {
      AT(labels),
      .def = "auto",
      .values = label_words,
-     .help = "Labels from the sub-folders of SRC: auto takes them unless images lie in SRC itself."},
+     .help =
+         "Labels from the sub-folders of SRC: auto takes them unless images lie in SRC itself, or all samples have a "
+         "cls file."},
     {.name = "stem",
      .kind = OPT_ENUM,
      .arg = "DOT",

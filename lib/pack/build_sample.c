@@ -33,6 +33,7 @@ static spk_status check_image(spk_worker *w, const spk_pack_plan_member *m, bool
         return SPK_OK;
     }
     if (status == SPK_E_NOMEM || o->on_bad == SPK_ON_BAD_FAIL) {
+        w->run->b->bad += status != SPK_E_NOMEM;
         if (err)
             *err = reason;
         spk_input_prefix(w->run->b->plan->in, w->run->b->reading.src, file, err);

@@ -1,5 +1,5 @@
 /* Classes of a folder tree: the names of its first-level folders in the order of their bytes; a sample's label is the
- * number of the folder that it lies in.
+ * number of the folder that it lies in. A sample keeps a label of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +47,17 @@ static bool has_field(const spk_input *in, const spk_input_sample *sample, uint3
     return false;
 }
 
+/* As in shards of webdataset, a folder or an archive of which says nothing of the label. */
+static bool all_have_labels(const spk_scan *s)
+{
+    const spk_input *in = s->in;
+    uint32_t own = spk_intern_find(&s->fields, "cls");
+    size_t i = 0;
+    while (i < in->samples_n && has_field(in, &in->samples[i], own))
+        i++;
+    return i == in->samples_n;
+}
+
 static void label_samples(spk_scan *s)
 {
     spk_input *in = s->in;
@@ -89,8 +100,8 @@ spk_status spk_group_classes(spk_scan *s, spk_error *err)
 
 spk_status spk_group_labels(spk_scan *s, spk_error *err)
 {
-    bool wanted =
-        s->o->labels == SPK_LABELS_FOLDERS || (s->o->labels == SPK_LABELS_AUTO && !s->root_image && s->classes_n > 0);
+    bool wanted = s->o->labels == SPK_LABELS_FOLDERS ||
+                  (s->o->labels == SPK_LABELS_AUTO && !s->root_image && s->classes_n > 0 && !all_have_labels(s));
     if (!wanted)
         return SPK_OK;
     if (s->classes_n > INT32_MAX)

@@ -3,9 +3,11 @@
  */
 #include "pack/input.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "pack/names.h"
 #include "pack/scan.h"
@@ -194,15 +196,25 @@ static spk_status order_fields(spk_input *in, spk_error *err)
     return SPK_OK;
 }
 
+/* Says what was there instead. */
 static spk_status nothing(const spk_scan *s, spk_error *err)
 {
     const spk_input *in = s->in;
-    return spk_error_set(err, SPK_E_INVALID,
-                         "%s: no files to pack (%llu junk, %llu excluded, %llu links and special files, %llu empty "
-                         "folders)",
-                         s->o->list ? s->o->list : s->src, (unsigned long long)in->junk,
-                         (unsigned long long)(in->excluded + in->excluded_folders),
-                         (unsigned long long)in->other_skipped, (unsigned long long)in->empty_folders);
+    const struct {
+        uint64_t n;
+        const char *what;
+    } found[] = {{in->empty_folders, "empty folders"},
+                 {in->junk, "system files (such as .DS_Store)"},
+                 {in->other_skipped, "links and special files"},
+                 {in->excluded, "files not selected"},
+                 {in->excluded_folders, "folders not selected"}};
+    char text[256] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < SPK_ARRAY_SIZE(found); i++)
+        if (found[i].n > 0)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s: %llu", used ? ", " : "; ", found[i].what,
+                                     (unsigned long long)found[i].n);
+    return spk_error_set(err, SPK_E_INVALID, "%s: no files to pack%s", s->o->list ? s->o->list : s->src, text);
 }
 
 static spk_status run(spk_scan *s, spk_error *err)
@@ -224,7 +236,9 @@ static spk_status run(spk_scan *s, spk_error *err)
     SPK_TRY(order_fields(in, err));
     if (s->hooks && s->hooks->on_files && s->hooks->on_files(s->hooks->ctx, in->files_n))
         return spk_error_set(err, SPK_E_CANCELLED, "cancelled after %zu files", in->files_n);
-    return check_sizes(in, err);
+    SPK_TRY(check_sizes(in, err));
+    spk_scan_hints(s);
+    return SPK_OK;
 }
 
 spk_status spk_input_scan(spk_input *in, int src_fd, const char *src, const spk_pack_options *o, uint64_t target_dev,

@@ -139,7 +139,11 @@ static spk_status build(spk_packing *p, spk_error *err)
     b->work_name = p->target.work_name;
     SPK_TRY(spk_resume(b, &p->target, &p->digest, err));
     tell_resumed(p);
-    SPK_TRY(spk_build_run(b, err));
+    spk_status status = spk_build_run(b, err);
+    if (status < 0) {
+        p->result->bad = b->bad;
+        return status;
+    }
     tell_unchecked(p);
     return SPK_OK;
 }

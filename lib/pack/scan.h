@@ -65,6 +65,8 @@ SPK_CHECK spk_status spk_group_unique(spk_scan *s, spk_error *err);
 void spk_group_sort_samples(spk_input *in);
 /* Class names and labels of a tree. */
 SPK_CHECK spk_status spk_group_labels(spk_scan *s, spk_error *err);
+/* Notes about what seldom is meant so. */
+void spk_scan_hints(const spk_scan *s);
 /* Turns raw class names into the input's classes; takes them. */
 SPK_CHECK spk_status spk_group_classes(spk_scan *s, spk_error *err);
 

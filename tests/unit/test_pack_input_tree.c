@@ -135,6 +135,25 @@ START_TEST(files_of_one_stem_are_one_sample)
 }
 END_TEST
 
+START_TEST(where_all_have_labels_folders_are_no_classes)
+{
+    put("000/a.jpg", "");
+    put("000/a.cls", "7");
+    put("001/b.jpg", "");
+    put("001/b.cls", "3");
+    ck_ok(scan(), err);
+    ck_assert_uint_eq(in.classes_n, 0);
+    o.labels = SPK_LABELS_FOLDERS;
+    ck_ok(scan(), err);
+    ck_assert_uint_eq(in.classes_n, 2);
+    ck_assert_ptr_nonnull(strstr(samples(), "000/a=cls,jpg;"));
+    o.labels = SPK_LABELS_AUTO;
+    put("001/c.jpg", "");
+    ck_ok(scan(), err);
+    ck_assert_uint_eq(in.classes_n, 2);
+}
+END_TEST
+
 START_TEST(equal_fields_move_out)
 {
     put("a.jpg", "");
@@ -262,7 +281,7 @@ START_TEST(nothing_to_pack)
     put("x/.DS_Store", "");
     put("y/", "");
     ck_fails(scan(), err, SPK_E_INVALID,
-             "SRC: no files to pack (1 junk, 0 excluded, 0 links and special files, 2 empty folders)");
+             "SRC: no files to pack; empty folders: 2, system files (such as .DS_Store): 1");
 }
 END_TEST
 
@@ -391,6 +410,7 @@ static void add_all(Suite *s, const char *name, void (*before)(void))
     tcase_add_test(t, class_tree);
     tcase_add_test(t, an_image_on_top_means_no_classes);
     tcase_add_test(t, files_of_one_stem_are_one_sample);
+    tcase_add_test(t, where_all_have_labels_folders_are_no_classes);
     tcase_add_test(t, equal_fields_move_out);
     tcase_add_test(t, a_moved_file_never_meets_its_stem);
     tcase_add_test(t, case_twins_get_hashes);
