@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     spk_loader *loader = NULL;
     spk_loader_stats stats;
     spk_error err;
-    if (argc < 2 || argc > 4) {
+    if (argc < 2 || argc > 4 || argv[1][0] == '-') {
         fprintf(stderr, "usage: gpu_upload DATASET [BATCH_SIZE [EPOCHS]]\n");
         return 2;
     }

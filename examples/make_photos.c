@@ -389,7 +389,7 @@ static int make_folder(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || argc > 4) {
+    if (argc < 2 || argc > 4 || argv[1][0] == '-') {
         fprintf(stderr, "usage: make_photos FOLDER [PER_CLASS [SEED]]\n");
         return 2;
     }

@@ -95,7 +95,7 @@ int main(int argc, char **argv)
     spk_loader *loader = NULL;
     spk_error err;
     spk_error_clear(&err);
-    if (argc < 2 || argc > 3) {
+    if (argc < 2 || argc > 3 || argv[1][0] == '-') {
         fprintf(stderr, "usage: raw_bytes DATASET [WORKERS]\n");
         return 2;
     }

@@ -83,7 +83,7 @@ int main(int argc, char **argv)
     char *state = NULL;
     spk_error err;
     spk_error_clear(&err);
-    if (argc != 2) {
+    if (argc != 2 || argv[1][0] == '-') {
         fprintf(stderr, "usage: resume DATASET\n");
         return 2;
     }

@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     spk_loader *loader = NULL;
     spk_error err;
     spk_error_clear(&err);
-    if (argc < 2 || argc > 4) {
+    if (argc < 2 || argc > 4 || argv[1][0] == '-') {
         fprintf(stderr, "usage: train_softmax DATASET [WORKERS [EPOCHS]]\n");
         return 2;
     }
