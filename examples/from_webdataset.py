@@ -4,9 +4,12 @@
     python3 -m shardpack pack build/demo/photos photos.shards
     python3 examples/from_webdataset.py photos.shards
 
+A dataset that was packed with --jpeg fast is for shardpack alone: its shards hold JPEG files in another form.
+
 What falls away: shuffle buffers, with_epoch, splitting by node and worker, and ranks with different numbers of batches.
 """
 import glob
+import importlib.util
 import sys
 
 import numpy as np
@@ -25,7 +28,7 @@ def before(packed):
     shards = [f"pipe:zstd -dc {path}" for path in sorted(glob.glob(f"{packed}/*.tar.zst"))]
     dataset = wds.WebDataset(shards, shardshuffle=100).shuffle(1000).decode("pil").to_tuple("jpg", "cls")
     dataset = dataset.map_tuple(prepare, int).batched(32)
-    return torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=2)
+    return torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=min(2, len(shards)))
 
 
 def after(packed):
@@ -39,6 +42,10 @@ def after_without_dataloader(packed):
                             image=shardpack.Resize((64, 64)))
 
 
+def is_fast(packed):
+    return any(field.get("stored") for field in shardpack.Dataset(packed).manifest["fields"])
+
+
 def run(name, loader):
     count = labels_sum = 0
     for images, labels in loader:  # the training loop stays as it is
@@ -50,10 +57,12 @@ def run(name, loader):
 def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
-    try:
+    if is_fast(sys.argv[1]):
+        print("webdataset: cannot decode these shards, they were packed with --jpeg fast")
+    elif importlib.util.find_spec("webdataset"):
         run("webdataset", before(sys.argv[1]))
-    except ImportError:
-        print("webdataset is not installed")
+    else:
+        print("webdataset: is not installed")
     run("shardpack.ShardDataset", after(sys.argv[1]))
     run("shardpack.Loader", after_without_dataloader(sys.argv[1]))
 

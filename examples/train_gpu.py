@@ -34,7 +34,7 @@ def main():
     model = torchvision.models.resnet50(num_classes=classes).to(options.device, memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
     loss_of = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
-    scaler = torch.cuda.amp.GradScaler()
+    scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)()  # the second one before PyTorch 2.3
     for epoch in range(options.epochs):
         start, images_seen, total = time.monotonic(), 0, torch.zeros((), device=options.device)
         for images, labels in loader:  # both are on the device

@@ -55,10 +55,17 @@ def make_loaders(args, world_size):
     return train, val
 
 
-def save(path, model, optimizer, train):
+def of_all_ranks(sums):
+    total = sums.clone()
+    if dist.is_initialized():
+        dist.all_reduce(total)
+    return total
+
+
+def save(path, model, optimizer, train, sums):
     """The file is the old one or the new one, also if this process is killed just here."""
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "loader": train.state_dict()},
-               path + ".new")
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "loader": train.state_dict(),
+                "sums": sums}, path + ".new")
     os.replace(path + ".new", path)
 
 
@@ -70,8 +77,7 @@ def evaluate(model, val):
             right = model(batch.image).argmax(1) == batch.label
             counts += torch.tensor([(right & batch.valid).sum(), batch.valid.sum()])
     model.train()
-    if dist.is_initialized():
-        dist.all_reduce(counts)
+    counts = of_all_ranks(counts)
     return float(counts[0] / counts[1])
 
 
@@ -82,10 +88,11 @@ def digest(model):
     return sums.hexdigest()
 
 
-def train_all(args, model, optimizer, train, val, rank):
+def train_all(args, model, optimizer, train, val, rank, sums):
+    """sums: of the losses and the rows of the epoch so far, so that its mean is right after a resume, too."""
     steps = nn.parallel.DistributedDataParallel(model) if dist.is_initialized() else model
     for epoch in range(train.epoch, args.epochs):
-        done, losses = len(train) - train.remaining, []
+        done = len(train) - train.remaining
         for step, (images, labels) in enumerate(train, done + 1):
             # A sum over the rows that count (others have label -100), over the size of a whole batch: a batch may be
             # made of padding alone.
@@ -93,14 +100,17 @@ def train_all(args, model, optimizer, train, val, rank):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            losses.append(loss.item())
-            if rank == 0 and args.checkpoint and step % args.every == 0:
-                save(args.checkpoint, model, optimizer, train)
+            sums += torch.tensor([loss.item() * train.batch_size, (labels >= 0).sum().item()])
+            if args.checkpoint and step % args.every == 0:
+                total = of_all_ranks(sums)
+                if rank == 0:
+                    save(args.checkpoint, model, optimizer, train, total)
             if rank == 0 and args.verbose:
-                print(f"epoch {epoch} step {step} of {len(train)}: loss {losses[-1]:.4f}", flush=True)
-        accuracy = evaluate(model, val)
+                print(f"epoch {epoch} step {step} of {len(train)}: loss {loss.item():.4f}", flush=True)
+        accuracy, total = evaluate(model, val), of_all_ranks(sums)
+        sums.zero_()
         if rank == 0:
-            print(f"epoch {epoch}: loss {sum(losses) / max(len(losses), 1):.3f}, accuracy {accuracy:.3f}", flush=True)
+            print(f"epoch {epoch}: loss {total[0] / total[1]:.3f}, accuracy {accuracy:.3f}", flush=True)
 
 
 def main():
@@ -125,17 +135,20 @@ def main():
     train, val = make_loaders(args, world_size)
     model = make_model(len(train.dataset.classes))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-4)
+    sums = torch.zeros(2, dtype=torch.float64)
     if args.checkpoint and os.path.exists(args.checkpoint):
         state = torch.load(args.checkpoint)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         train.load_state_dict(state["loader"])
+        if rank == 0:
+            sums += state["sums"]
     if rank == 0:
         print(train, flush=True)
-    train_all(args, model, optimizer, train, val, rank)
+    train_all(args, model, optimizer, train, val, rank, sums)
     if rank == 0:
         if args.checkpoint:
-            save(args.checkpoint, model, optimizer, train)
+            save(args.checkpoint, model, optimizer, train, sums)
         print("weights", digest(model))
     if dist.is_initialized():
         dist.destroy_process_group()

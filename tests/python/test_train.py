@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 import shardpack  # noqa: E402
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+EPOCH = re.compile(r"^epoch \d+: loss .*$", re.M)
 STEP = re.compile(r"epoch (\d+) step (\d+) of (\d+): loss (\S+)")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -99,6 +100,19 @@ def test_killed_and_resumed(photos, undisturbed, tmp_path, epoch, step):
     first = STEP.search(resumed)
     assert (int(first[1]), int(first[2])) >= (epoch, step)
     assert weights(resumed) == weights(undisturbed)
+    # Means of whole epochs, also of the one in which the run was killed.
+    means = EPOCH.findall(resumed)
+    assert means and means == EPOCH.findall(undisturbed)[-len(means):]
+
+
+def test_webdataset_is_told_of_jpeg_fast(photos, tmp_path):
+    """The example goes on without webdataset, which cannot decode such shards."""
+    fast = str(tmp_path / "fast")
+    shardpack.repack(photos + "/val", fast, jpeg="fast")
+    done = subprocess.run([sys.executable, str(EXAMPLES / "from_webdataset.py"), fast], capture_output=True, text=True,
+                          env=ENVIRONMENT, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "webdataset: cannot decode" in done.stdout and "shardpack.Loader: " in done.stdout
 
 
 def test_two_ranks(photos, undisturbed, tmp_path):
