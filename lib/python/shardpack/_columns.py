@@ -25,6 +25,12 @@ _SPECIAL = {"label": _LABEL, "index": _INDEX, "valid": _VALID, "key": _KEY}
 class Image:
     """A column of images, where a dict of ``fields`` needs more than one kind. What is None is as given to the loader.
 
+    A mask beside its image (``1.jpg`` and ``1.png`` are one sample), cut and mirrored alike::
+
+        fields={"image": RandomResizedCrop(224), "label": "label",
+                "mask": Image(RandomResizedCrop(224, interpolation="nearest"), field="png", paired=True,
+                              dtype="uint8", channels=1)}
+
     Args:
         transform: as `Loader`'s ``image``
         field: the field with the image; None: the first of jpg, png that a sample has
@@ -32,7 +38,8 @@ class Image:
         channels: 3, or 1 for gray (luma as Pillow's ``"L"``)
         exif: turn the image as its Exif tag says
         fast: decode large photographs at a fraction of their size; pixels then differ a little from Pillow's
-        paired: take crop and flips of the first image column; for masks, with ``interpolation="nearest"``
+        paired: take crop and flips of the first image column; for masks, with a transform that has
+            ``interpolation="nearest"``
         max_pixels: refuse larger images; None: 178,956,970
     """
 

@@ -146,7 +146,7 @@ def pack(
         shard_size, frame_size: bytes of source files per shard and of tar per frame, or text such as ``"256MiB"``
         shard_samples, frame_samples: samples per shard and per frame at most
         frames: ``"many"``, or ``"single"``: one frame per shard, for readers that stop at the first
-        level: zstd level, 1 to 22; None: chosen by what is packed
+        level: zstd level, -131072 to 22 (below 0: fast); None: chosen by what is packed
         jobs: threads; None: the CPU quota. Never changes the bytes
         shuffle, seed: shuffle samples over the whole dataset; else order of the keys, or of the list
         prefix: of shard names; None: ``shard``, or the split's name
