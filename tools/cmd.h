@@ -6,6 +6,7 @@
 #include "opts.h"
 
 extern const tool_info tool; /* main.c */
+extern const topic topics[]; /* topics.c */
 
 extern const command cmd_bench;
 extern const command cmd_cache;

@@ -1,4 +1,6 @@
 /* shardpack help: help texts, and, for the build, manual pages and completions. */
+#include <string.h>
+
 #include "cli.h"
 #include "cmd.h"
 
@@ -26,10 +28,14 @@ static const opt options[] = {
     {0},
 };
 
-static const operand operands[] = {{.name = "COMMAND", .help = "A command; without it, the list of commands."}, {0}};
+static const operand operands[] = {
+    {.name = "COMMAND", .help = "A command, urls or environment; without it, the list of commands."},
+    {0},
+};
 
 static const example examples[] = {
     {"shardpack help pack", "Explain the command pack."},
+    {"shardpack help urls", "What there is to know of datasets on web servers and S3."},
     {0},
 };
 
@@ -43,12 +49,25 @@ static void print_completion(int shell)
         opts_completion_fish(stdout, &tool);
 }
 
+static const topic *find_topic(const char *name)
+{
+    const topic *about = topics;
+    while (about->name && strcmp(about->name, name) != 0)
+        about++;
+    return about->name ? about : NULL;
+}
+
 static int run(const opts *o)
 {
     const help_values *v = o->values;
     const command *c = NULL;
+    const topic *about = o->operand_count ? find_topic(o->operands[0]) : NULL;
     if (v->completion) {
         print_completion(v->completion);
+        return CLI_OK;
+    }
+    if (about && !v->man) {
+        opts_topic(stdout, about);
         return CLI_OK;
     }
     if (o->operand_count && !(c = cmd_find(o->operands[0])))
@@ -66,7 +85,8 @@ const command cmd_help = {
     .name = "help",
     .summary = "explain a command",
     .synopsis = "[COMMAND]",
-    .description = "Prints what \"shardpack COMMAND --help\" prints, or the list of commands.",
+    .description = "Prints what \"shardpack COMMAND --help\" prints, what concerns several commands, or the list of "
+                   "commands.",
     .options = options,
     .operands = operands,
     .max_operands = 1,

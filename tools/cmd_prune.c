@@ -104,7 +104,7 @@ static int run(const opts *o)
 
 const command cmd_prune = {
     .name = "prune",
-    .summary = "remove shards that the manifest does not name",
+    .summary = "remove what earlier versions of a dataset left",
     .synopsis = "[OPTION]... DATASET",
     .description =
         "Packing anew beside a finished dataset leaves the old shards in place, because a reader may still use them. "

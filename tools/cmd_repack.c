@@ -110,7 +110,7 @@ static int run(const opts *o)
 
 const command cmd_repack = {
     .name = "repack",
-    .summary = "store the JPEG images of a dataset in the other form",
+    .summary = "store a dataset's JPEG images to decode faster, or as files again",
     .synopsis = "[OPTION]... --jpeg HOW DATASET DST",
     .description =
         "Makes a new dataset from a packed one, without the files it was packed from. Samples, their order, shards and "

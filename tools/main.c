@@ -17,15 +17,17 @@ const tool_info tool = {
     .summary = "Packs image folders into large shards that tar, zstd and webdataset read, and reads them back.",
     .description =
         "shardpack turns a folder of images into a dataset: a few large .tar.zst files (shards), a small manifest.json "
-        "and a table of the shards with their checksums. Files are stored bit for bit. Each file of a sample is called "
+        "and a table of the shards with their checksums. Files are stored bit for bit, and come back so. Each file of "
+        "a sample is called "
         "KEY.FIELD, where the key is the cleaned path without extension and the field the extension; the original path "
         "is kept in the shard's index.\n\n"
         "A shard is a plain tar file, compressed by zstd in small frames, so \"tar --zstd -t\" and \"zstd -d\" read "
-        "it, "
-        "and single samples can be fetched without reading the rest.\n\n"
+        "it, and single samples can be fetched without reading the rest. With \"pack --jpeg=fast\" the JPEG images in "
+        "it are blobs to other tools.\n\n"
         "Sizes are given in bytes or with one of the letters k, M, G and T, powers of 1024, as in 64k, 256M or 1.5GiB. "
         "Results go to standard output, messages and progress to standard error. With --json the result is JSON.",
     .commands = commands,
+    .topics = topics,
 };
 
 const command *cmd_find(const char *name)

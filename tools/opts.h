@@ -114,13 +114,20 @@ void opts_range(const opt *r, char *buf, size_t size);
 
 /* ---- texts made from the tables ---- */
 
+/* A text of its own, about no single command. */
+typedef struct topic {
+    const char *name, *title, *text;
+} topic;
+
 typedef struct tool_info {
     const char *name, *version, *date, *summary, *description;
     const command *const *commands; /* NULL at the end */
+    const topic *topics;            /* the last one has no name */
 } tool_info;
 
 void opts_help(FILE *f, const tool_info *t, const command *c);
 void opts_overview(FILE *f, const tool_info *t);
+void opts_topic(FILE *f, const topic *about);
 /* Manual in man(7) macros: of one command, or of the tool if c is NULL. */
 void opts_man(FILE *f, const tool_info *t, const command *c);
 void opts_completion_bash(FILE *f, const tool_info *t);

@@ -81,6 +81,8 @@ static void bash_operands(FILE *f, const tool_info *t, const command *c)
     if (strcmp(c->name, "help") == 0) {
         fputs("words='", f);
         put_commands(f, t);
+        for (const topic *about = t->topics; about->name; about++)
+            fprintf(f, " %s", about->name);
         fputs("' ;;\n", f);
         return;
     }

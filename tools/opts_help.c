@@ -126,6 +126,12 @@ void opts_help(FILE *f, const tool_info *t, const command *c)
     put_text(f, 0, c->failure);
 }
 
+void opts_topic(FILE *f, const topic *about)
+{
+    fprintf(f, "%s\n\n", about->title);
+    put_text(f, 0, about->text);
+}
+
 void opts_overview(FILE *f, const tool_info *t)
 {
     fprintf(f, "Usage: %s COMMAND [OPTION]... OPERAND...\n\n", t->name);
@@ -139,5 +145,6 @@ void opts_overview(FILE *f, const tool_info *t)
                "  shardpack verify photos.shards          check every byte of the result\n"
                "  shardpack ls -l photos.shards           list what is inside\n\n"
                "\"shardpack help COMMAND\" or \"shardpack COMMAND --help\" explains a command,\n"
-               "\"shardpack --version\" tells the version.\n");
+               "\"shardpack help urls\" datasets on S3 and web servers, \"shardpack help\n"
+               "environment\" the variables; \"shardpack --version\" tells the version.\n");
 }

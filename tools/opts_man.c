@@ -190,6 +190,13 @@ static void put_tool(FILE *f, const tool_info *t)
     fputs(".SH OPTIONS\n.TP\n\\fB\\-h\\fR, \\fB\\-\\-help\\fR\nShow the list of commands and exit.\n"
           ".TP\n\\fB\\-\\-version\\fR\nShow the version and exit.\n",
           f);
+    for (const topic *about = t->topics; about->name; about++) {
+        fputs(".SH ", f);
+        for (const char *p = about->title; *p; p++)
+            putc(toupper((unsigned char)*p), f);
+        putc('\n', f);
+        put_text(f, about->text);
+    }
     put_status(f, "A problem was found, or the operation failed.");
     fputs(".SH SEE ALSO\n", f);
     int first = 1;

@@ -1,0 +1,3 @@
+shardpack help urls
+shardpack help environment
+status_of shardpack help --man urls
