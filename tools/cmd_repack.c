@@ -116,7 +116,7 @@ const command cmd_repack = {
         "Makes a new dataset from a packed one, without the files it was packed from. Samples, their order, shards and "
         "frames, names, labels, classes and settings stay; only the form of the JPEG images changes. So the shards are "
         "those that packing the same files with that --jpeg makes, byte for byte, and going there and back gives the "
-        "same shards again.\n\n"
+        "same shards again. (The manifest differs in one line, the digest of the plan.)\n\n"
         "Every frame is checked before it is used, and each image is tried as in \"shardpack pack\". A run that was "
         "interrupted goes on where it stopped when the same command is given again. DATASET is not changed.",
     .options = options,
