@@ -82,6 +82,11 @@ spk_status spk_decoder_open(spk_decoder *d, const void *data, size_t n, uint64_t
     return SPK_OK;
 }
 
+const void *spk_decoder_stored_header(const spk_decoder *d, size_t *n)
+{
+    return spk_stored_decode_header(d->stored, n);
+}
+
 bool spk_decoder_reopen(spk_decoder *d, spk_decoder_info *out)
 {
     *out = d->info = d->held;

@@ -17,6 +17,7 @@ typedef struct spk_decoder_info {
     uint32_t width, height; /* as stored, before orientation */
     int components;         /* of the file: 1 gray, 2 gray and alpha, 3, 4 */
     int orientation;        /* 1 to 8, from the Exif tag; 1 without */
+    bool stored;            /* a JPEG stored as coefficients */
 } spk_decoder_info;
 
 /* Receives a row of the part, w x channels bytes, SPK_ROW_PAD more readable; valid during the call. */

@@ -81,7 +81,7 @@ static spk_status open_blob(spk_stored_decode *d, const spk_image_job *image, sp
         d->trap.status = read_header(d, &rest);
     jpeg_abort_decompress(&d->jpeg);
     SPK_TRY(d->trap.status);
-    *out = (spk_decoder_info){SPK_IMAGE_JPEG, d->shape.width, d->shape.height, (int)d->shape.components, 1};
+    *out = (spk_decoder_info){SPK_IMAGE_JPEG, d->shape.width, d->shape.height, (int)d->shape.components, 1, true};
     out->orientation = spk_exif_orientation(SPK_IMAGE_JPEG, rest.header, rest.header_n);
     d->max_pixels = image->max_pixels;
     return spk_image_limit(image, out->width, out->height, err);
@@ -94,6 +94,13 @@ spk_status spk_stored_decode_open(spk_stored_decode *d, const spk_image_job *ima
     if (status < 0)
         spk_error_prefix(err, "bad %s", SPK_COEF_NAME);
     return status;
+}
+
+const void *spk_stored_decode_header(const spk_stored_decode *d, size_t *n)
+{
+    spk_coef_rest rest = spk_coef_get_rest(d->reader);
+    *n = rest.header_n;
+    return rest.header;
 }
 
 /* Samples of blocks. */

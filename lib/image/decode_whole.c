@@ -1,41 +1,57 @@
-/* The public calls that decode single images: a decoder for each call. */
+/* The public calls that decode single images. Those that take the data at once use a decoder of their own. */
 #include <shardpack/image.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/options.h"
-#include "image/decode.h"
+#include "coef/coef.h"
+#include "image/decoder.h"
 
-/* An open decoder over the caller's data. */
-typedef struct whole {
+struct spk_image_decoder {
     spk_decoder *decoder;
-    spk_decoder_info info;
-    spk_image_decode_options options;
-} whole;
+    spk_decoder_info info; /* of the image that is open */
+    uint32_t channels;     /* 0: none is open */
+};
 
-static spk_status open_whole(whole *w, const void *data, size_t n, const spk_image_decode_options *options,
-                             spk_error *err)
+spk_status spk_image_decoder_new(spk_image_decoder **out, spk_error *err)
 {
-    memset(w, 0, sizeof *w);
-    if (options)
-        SPK_TRY(spk_options_copy(&w->options, sizeof w->options, options, err));
-    if (w->options.channels == 0)
-        w->options.channels = 3;
-    if (w->options.channels != 1 && w->options.channels != 3)
-        return spk_error_set(err, SPK_E_INVALID, "channels of %u: must be 1 or 3", w->options.channels);
-    SPK_TRY(spk_decoder_new(&w->decoder, err));
-    return spk_decoder_open(w->decoder, data, n, w->options.max_pixels, &w->info, err);
+    *out = NULL;
+    spk_image_decoder *d = calloc(1, sizeof *d);
+    if (!d)
+        return spk_error_nomem(err, sizeof *d);
+    spk_status status = spk_decoder_new(&d->decoder, err);
+    if (status < 0)
+        free(d);
+    else
+        *out = d;
+    return status;
 }
 
-spk_status spk_image_get_size(const void *data, size_t n, const spk_image_decode_options *options, uint32_t *width,
-                              uint32_t *height, spk_error *err)
+void spk_image_decoder_free(spk_image_decoder *decoder)
 {
-    whole w;
-    spk_status status = open_whole(&w, data, n, options, err);
-    spk_decoder_free(w.decoder);
-    *width = w.info.width;
-    *height = w.info.height;
-    return status;
+    if (!decoder)
+        return;
+    spk_decoder_free(decoder->decoder);
+    free(decoder);
+}
+
+spk_status spk_image_decoder_open(spk_image_decoder *decoder, const void *data, size_t n,
+                                  const spk_image_decode_options *options, spk_image_head *out, spk_error *err)
+{
+    spk_image_decode_options o = {0};
+    memset(out, 0, sizeof *out);
+    decoder->channels = 0;
+    if (options)
+        SPK_TRY(spk_options_copy(&o, sizeof o, options, err));
+    uint32_t channels = o.channels == 0 ? 3 : o.channels;
+    if (channels != 1 && channels != 3)
+        return spk_error_set(err, SPK_E_INVALID, "channels of %u: must be 1 or 3", channels);
+    SPK_TRY(spk_decoder_open(decoder->decoder, data, n, o.max_pixels, &decoder->info, err));
+    const spk_decoder_info *i = &decoder->info;
+    decoder->channels = channels;
+    *out = (spk_image_head){i->width, i->height, i->orientation, i->stored};
+    return SPK_OK;
 }
 
 /* Where the next row goes. */
@@ -51,27 +67,77 @@ static void put_row(void *ctx, const uint8_t *row)
     r->at += r->row_bytes;
 }
 
-static spk_status decode(whole *w, void *pixels, size_t bytes, spk_error *err)
+spk_status spk_image_decoder_read(spk_image_decoder *decoder, void *pixels, size_t bytes, spk_error *err)
 {
-    rows to = {pixels, (size_t)w->info.width * w->options.channels};
-    if (bytes != to.row_bytes * w->info.height)
-        return spk_error_set(err, SPK_E_INVALID, "%zu bytes for an image of %ux%u pixels of %u bytes", bytes,
-                             w->info.width, w->info.height, w->options.channels);
-    const spk_decode_job job = {.part = {.w = w->info.width, .h = w->info.height},
-                                .denom = 1,
-                                .channels = w->options.channels,
-                                .row = put_row,
-                                .ctx = &to};
-    return spk_decoder_run(w->decoder, &job, err);
+    const spk_decoder_info *i = &decoder->info;
+    rows to = {pixels, (size_t)i->width * decoder->channels};
+    if (decoder->channels == 0)
+        return spk_error_set(err, SPK_E_STATE, "no image is open");
+    if (bytes != to.row_bytes * i->height)
+        return spk_error_set(err, SPK_E_INVALID, "%zu bytes for an image of %ux%u pixels of %u bytes", bytes, i->width,
+                             i->height, decoder->channels);
+    const spk_decode_job job = {
+        .part = {.w = i->width, .h = i->height}, .denom = 1, .channels = decoder->channels, .row = put_row, .ctx = &to};
+    decoder->channels = 0;
+    return spk_decoder_run(decoder->decoder, &job, err);
+}
+
+spk_status spk_image_decoder_header(const spk_image_decoder *decoder, const void **header, size_t *n, spk_error *err)
+{
+    *header = NULL;
+    *n = 0;
+    if (decoder->channels == 0 || !decoder->info.stored)
+        return spk_error_set(err, SPK_E_STATE, "no encoded image is open");
+    *header = spk_decoder_stored_header(decoder->decoder, n);
+    return SPK_OK;
+}
+
+spk_status spk_image_get_size(const void *data, size_t n, const spk_image_decode_options *options, uint32_t *width,
+                              uint32_t *height, spk_error *err)
+{
+    spk_image_decoder *d = NULL;
+    spk_image_head info = {0};
+    spk_status status = spk_image_decoder_new(&d, err);
+    if (status == SPK_OK)
+        status = spk_image_decoder_open(d, data, n, options, &info, err);
+    spk_image_decoder_free(d);
+    *width = info.width;
+    *height = info.height;
+    return status;
 }
 
 spk_status spk_image_decode(const void *data, size_t n, const spk_image_decode_options *options, void *pixels,
                             size_t bytes, spk_error *err)
 {
-    whole w;
-    spk_status status = open_whole(&w, data, n, options, err);
+    spk_image_decoder *d = NULL;
+    spk_image_head info;
+    spk_status status = spk_image_decoder_new(&d, err);
     if (status == SPK_OK)
-        status = decode(&w, pixels, bytes, err);
-    spk_decoder_free(w.decoder);
+        status = spk_image_decoder_open(d, data, n, options, &info, err);
+    if (status == SPK_OK)
+        status = spk_image_decoder_read(d, pixels, bytes, err);
+    spk_image_decoder_free(d);
     return status;
+}
+
+spk_status spk_image_restore(const void *stored, size_t n, void **file, size_t *size, spk_error *err)
+{
+    spk_coef_reader *r = NULL;
+    spk_buf out = {0};
+    *file = NULL;
+    *size = 0;
+    spk_status status = spk_coef_reader_new(&r, err);
+    if (status == SPK_OK)
+        status = spk_coef_open(r, stored, n, err);
+    if (status == SPK_OK)
+        status = spk_coef_restore(r, &out, err);
+    spk_coef_reader_free(r);
+    if (status < 0) {
+        spk_error_prefix(err, "bad %s", SPK_COEF_NAME);
+        spk_buf_free(&out);
+        return status;
+    }
+    *file = out.data;
+    *size = out.len;
+    return SPK_OK;
 }

@@ -12,6 +12,9 @@ typedef enum spk_jpeg_engine { SPK_JPEG_OWN = 0, SPK_JPEG_PLAIN = 1, SPK_JPEG_LI
 void spk_decoder_use(spk_decoder *d, spk_jpeg_engine engine);
 /* Whether the last JPEG was decoded without libjpeg, its header apart. */
 bool spk_decoder_did_own(const spk_decoder *d);
+/* Of an open image that is stored as coefficients: its file without the scans, borrowed until the next one is opened.
+ */
+const void *spk_decoder_stored_header(const spk_decoder *d, size_t *n);
 
 typedef struct spk_jpeg_decode spk_jpeg_decode;
 SPK_CHECK spk_status spk_jpeg_decode_new(spk_jpeg_decode **out, spk_error *err);
@@ -31,7 +34,8 @@ SPK_CHECK spk_status spk_stored_decode_open(spk_stored_decode *d, const spk_imag
                                             spk_error *err);
 SPK_CHECK spk_status spk_stored_decode_run(spk_stored_decode *d, const spk_decode_job *job, spk_jpeg_engine engine,
                                            spk_error *err);
-
+/* See spk_decoder_stored_header. */
+const void *spk_stored_decode_header(const spk_stored_decode *d, size_t *n);
 /* The file that the open image is stored for, appended to *out. The image is still open. */
 SPK_CHECK spk_status spk_stored_decode_restore(spk_stored_decode *d, spk_buf *out, spk_error *err);
 

@@ -24,6 +24,7 @@ struct spk_reader {
     size_t fields_cap;
     spk_coef_reader *coef; /* made for the first field stored so */
     spk_buf restored;      /* the fields of the sample that are not stored as they are, one after another */
+    bool stored;           /* nothing is restored */
     spk_sample sample;
 };
 
@@ -72,6 +73,11 @@ spk_status spk_reader_seek(spk_reader *reader, uint64_t number, spk_error *err)
     reader->shard_number = shard;
     reader->within = within;
     return SPK_OK;
+}
+
+void spk_reader_set_stored(spk_reader *reader, int stored)
+{
+    reader->stored = stored != 0;
 }
 
 static void go_to_next_shard(spk_reader *r)
@@ -159,16 +165,18 @@ static spk_status restore(spk_reader *r, const uint8_t *stored, size_t n, uint64
     return SPK_OK;
 }
 
-/* The data of a field that is not stored as it is: until all are restored, where it begins in r->restored. */
-static spk_status fill_restored(spk_reader *r, const char *key, const spk_index_field *f, uint64_t original,
-                                spk_field *out, spk_error *err)
+/* A field that is not stored as it is. If it is restored, its data is NULL until all of the sample are: r->restored may
+ * move. */
+static spk_status fill_encoded(spk_reader *r, const char *key, const spk_index_field *f, spk_field *out, spk_error *err)
 {
     size_t begin = r->restored.len;
     if (!spk_coef_is(f->encoding))
         return spk_error_set(err, SPK_E_UNSUPPORTED,
                              "%s: sample \"%s\": field \"%s\" is stored as \"%s\", which this library cannot read",
                              r->shard->name, key, f->name, f->encoding);
-    spk_status st = restore(r, out->data, out->size, original, err);
+    if (r->stored)
+        return SPK_OK;
+    spk_status st = restore(r, out->data, out->size, out->original, err);
     if (st < 0) {
         spk_error_prefix(err, "%s: sample \"%s\": field \"%s\"", r->shard->name, key, f->name);
         return st;
@@ -189,10 +197,11 @@ static spk_status fill_sample(spk_reader *r, uint64_t i, spk_error *err)
     for (uint32_t j = 0; j < s->members; j++) {
         const spk_index_member *m = &x->members[s->first + j];
         const spk_index_field *f = &x->fields[m->field];
-        r->fields[j] = (spk_field){f->name, f->encoding, m->path_len > 0 ? x->strings + m->path : NULL,
-                                   r->buffer + (m->offset - tar), (size_t)m->size};
+        r->fields[j] = (spk_field){
+            f->name,         f->encoding, m->path_len > 0 ? x->strings + m->path : NULL, r->buffer + (m->offset - tar),
+            (size_t)m->size, m->original};
         if (strcmp(f->encoding, SPK_IDENTITY) != 0)
-            SPK_TRY(fill_restored(r, x->strings + s->key, f, m->original, &r->fields[j], err));
+            SPK_TRY(fill_encoded(r, x->strings + s->key, f, &r->fields[j], err));
     }
     for (uint32_t j = 0; j < s->members; j++)
         if (!r->fields[j].data) {

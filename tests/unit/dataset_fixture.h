@@ -126,14 +126,14 @@ static inline void dataset_free(dataset_fixture *d)
 }
 
 static const fixture_member dataset_first[] = {
-    {"a/one", "cls", "0", 1, NULL, NULL},
-    {"a/one", "jpg", "first picture", 13, "a/one.JPG", NULL},
-    {"a/two", "jpg", "second", 6, "a/two.jpg", NULL},
-    {"b/Three", "jpg", "the third", 9, "b/Three.jpg", NULL},
+    {"a/one", "cls", "0", 1, NULL, NULL, 0},
+    {"a/one", "jpg", "first picture", 13, "a/one.JPG", NULL, 0},
+    {"a/two", "jpg", "second", 6, "a/two.jpg", NULL, 0},
+    {"b/Three", "jpg", "the third", 9, "b/Three.jpg", NULL, 0},
 };
 static const fixture_member dataset_second[] = {
-    {"c/four", "jpg", "4", 1, "c/four.jpg", NULL},
-    {"c/five", "txt", "five\n", 5, "c/five.txt", NULL},
+    {"c/four", "jpg", "4", 1, "c/four.jpg", NULL, 0},
+    {"c/five", "txt", "five\n", 5, "c/five.txt", NULL, 0},
 };
 
 /* Two shards, five samples. */

@@ -31,6 +31,7 @@ typedef struct fixture_member {
     size_t size;
     const char *path;
     const char *encoding; /* NULL: identity */
+    size_t original;      /* of what is encoded; 0: size */
 } fixture_member;
 
 /* Tar bytes of n members, with the end marker if last. */
@@ -62,7 +63,7 @@ static inline void fixture_frame_tar(spk_shard_writer *w, spk_frame_writer *z, c
         if (i == 0 || strcmp(m[i].key, m[i - 1].key) != 0)
             fixture_must(spk_index_part_sample(part, m[i].key, fe));
         fixture_must(spk_index_part_member(part, m[i].field, m[i].encoding ? m[i].encoding : "identity", m[i].path,
-                                           m[i].size, m[i].size, fe));
+                                           m[i].size, m[i].original > 0 ? m[i].original : m[i].size, fe));
     }
     fixture_must(spk_frame_begin(z, level, tar->len, spk_shard_writer_bytes, w, fe));
     fixture_must(spk_frame_write(z, tar->data, tar->len, fe));
@@ -117,12 +118,12 @@ static inline uint8_t *fixture_load(const char *path, size_t *n)
 }
 
 static const fixture_member fixture_small[] = {
-    {"a/one", "cls", "0", 1, NULL, NULL},
-    {"a/one", "jpg", "first picture", 13, "a/one.JPG", NULL},
-    {"b-2", "jpg", "second", 6, "b-2.jpg", NULL},
-    {"c_3", "bin", "", 0, "c_3", NULL},
-    {"c_3", "seg.png", "0123456789012345678901234567890123456789", 40, "c_3.seg.png", NULL},
-    {"c_3", "txt", "text\n", 5, "c_3.txt", NULL},
+    {"a/one", "cls", "0", 1, NULL, NULL, 0},
+    {"a/one", "jpg", "first picture", 13, "a/one.JPG", NULL, 0},
+    {"b-2", "jpg", "second", 6, "b-2.jpg", NULL, 0},
+    {"c_3", "bin", "", 0, "c_3", NULL, 0},
+    {"c_3", "seg.png", "0123456789012345678901234567890123456789", 40, "c_3.seg.png", NULL, 0},
+    {"c_3", "txt", "text\n", 5, "c_3.txt", NULL, 0},
 };
 
 #endif

@@ -35,7 +35,7 @@ static void teardown(void)
     spk_buf_free(&file);
 }
 
-static uint32_t pick(uint32_t low, uint32_t high)
+static inline uint32_t pick(uint32_t low, uint32_t high)
 {
     return low + (uint32_t)spk_rng_below(&rng, high - low + 1);
 }

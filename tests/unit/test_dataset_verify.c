@@ -177,11 +177,11 @@ END_TEST
 START_TEST(keys_must_be_unique_in_the_dataset)
 {
     static const fixture_member other[] = {
-        {"A/One", "jpg", "x", 1, "A/One.jpg", NULL},
-        {"a/two", "jpg", "y", 1, "a/two.jpg", NULL},
-        {"z", "jpg", "z", 1, "z.jpg", NULL},
+        {"A/One", "jpg", "x", 1, "A/One.jpg", NULL, 0},
+        {"a/two", "jpg", "y", 1, "a/two.jpg", NULL, 0},
+        {"z", "jpg", "z", 1, "z.jpg", NULL, 0},
     };
-    static const fixture_member again[] = {{"a/two", "jpg", "z", 1, "z.jpg", NULL}};
+    static const fixture_member again[] = {{"a/two", "jpg", "z", 1, "z.jpg", NULL, 0}};
     dataset_add(&d, dataset_first, 4, 8);
     dataset_add(&d, other, 3, 8);
     dataset_add(&d, again, 1, 8);
@@ -202,8 +202,8 @@ END_TEST
 START_TEST(case_twins_in_one_shard_are_told)
 {
     static const fixture_member twins[] = {
-        {"A", "jpg", "x", 1, "A.jpg", NULL},
-        {"a", "jpg", "y", 1, "a.jpg", NULL},
+        {"A", "jpg", "x", 1, "A.jpg", NULL, 0},
+        {"a", "jpg", "y", 1, "a.jpg", NULL, 0},
     };
     found f = {.cancel_at = 0};
     spk_verify_result result;

@@ -83,7 +83,7 @@ START_TEST(many_fields_and_samples_round_trip)
     for (unsigned i = 0; i < N; i++) {
         snprintf(text[i][0], 24, "k%u", i * 2654435761u);
         snprintf(text[i][1], 24, "f%u", i % 1000);
-        m[i] = (fixture_member){text[i][0], text[i][1], "", i % 777, NULL, i % 2000 < 1000 ? NULL : "other-1"};
+        m[i] = (fixture_member){text[i][0], text[i][1], "", i % 777, NULL, i % 2000 < 1000 ? NULL : "other-1", 0};
     }
     spk_buf b = {0};
     uint32_t contents[128];

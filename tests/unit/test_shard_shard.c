@@ -110,7 +110,7 @@ END_TEST
 
 START_TEST(unknown_encodings_are_listed_but_not_read)
 {
-    const fixture_member m[] = {{"a", "jpg", "x", 1, NULL, "other"}, {"b", "jpg", "y", 1, NULL, NULL}};
+    const fixture_member m[] = {{"a", "jpg", "x", 1, NULL, "other", 0}, {"b", "jpg", "y", 1, NULL, NULL, 0}};
     spk_shard *s = NULL;
     spk_reader *r = NULL;
     const spk_sample *x = NULL;
