@@ -241,6 +241,8 @@ const char *loader_column_name(const spk_column *column)
     case SPK_COLUMN_KEY:
         return "key";
     case SPK_COLUMN_BYTES:
+    case SPK_COLUMN_STORED:
+    case SPK_COLUMN_ORIGINAL:
         return column->field;
     }
     return "?";

@@ -163,7 +163,7 @@ spk_status spk_batch_column(const spk_batch *batch, size_t i, spk_view *out, spk
     out->ndim = c->ndim;
     memcpy(out->shape, c->shape, sizeof out->shape);
     out->shape[0] = batch->rows;
-    if (c->kind == SPK_COLUMN_KEY || c->kind == SPK_COLUMN_BYTES) {
+    if (spk_column_is_variable(c->kind)) {
         out->data = batch->arena;
         out->offsets = (const uint64_t *)(batch->data + c->offset);
     } else {

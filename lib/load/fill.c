@@ -108,11 +108,8 @@ static spk_status put_image(spk_fill *f, uint32_t column, const spk_item_field *
     return status;
 }
 
-static spk_status put_bytes(spk_fill *f, const spk_load_column *c, const spk_item_field *from, uint8_t *out,
-                            bool *fatal, spk_error *err)
+static spk_status put_file(spk_fill *f, const spk_item_field *from, uint8_t *out, bool *fatal, spk_error *err)
 {
-    if (!from->data && !c->optional)
-        return spk_error_set(err, SPK_E_FORMAT, "has no field %s", from->name);
     const uint8_t *data = from->data;
     size_t size = from->size;
     if (!data) {
@@ -125,6 +122,20 @@ static spk_status put_bytes(spk_fill *f, const spk_load_column *c, const spk_ite
         return status;
     }
     return put_value(f, out, data, size, fatal, err);
+}
+
+/* A column of a field's bytes in any form. */
+static spk_status put_bytes(spk_fill *f, const spk_load_column *c, const spk_item_field *from, uint8_t *out,
+                            bool *fatal, spk_error *err)
+{
+    if (!from->data && !c->optional)
+        return spk_error_set(err, SPK_E_FORMAT, "has no field %s", from->name);
+    if (c->kind == SPK_COLUMN_BYTES)
+        return put_file(f, from, out, fatal, err);
+    if (c->kind == SPK_COLUMN_STORED)
+        return put_value(f, out, from->data, from->size, fatal, err);
+    put_i64(out, from->stored ? (int64_t)from->original : -1);
+    return SPK_OK;
 }
 
 static spk_status put_column(spk_fill *f, uint32_t column, uint64_t row, const spk_item *item, const spk_draw_key *key,
@@ -164,6 +175,8 @@ static spk_status put_empty(spk_fill *f, uint64_t row, const spk_item *item, spk
             put_i64(out, NO_LABEL);
         else if (c->kind == SPK_COLUMN_INDEX)
             put_i64(out, item ? (int64_t)item->index : -1);
+        else if (c->kind == SPK_COLUMN_ORIGINAL)
+            put_i64(out, -1);
         else if (c->kind == SPK_COLUMN_KEY && item)
             SPK_TRY(put_value(f, out, item->key, item->key_len, &fatal, err));
     }

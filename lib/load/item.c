@@ -22,7 +22,7 @@ void spk_needs_of(spk_needs *out, const spk_load_spec *spec)
     for (uint32_t i = 0; i < spec->columns_n; i++) {
         const spk_load_column *c = &spec->columns[i];
         out->of_column[i] = SPK_NO_NEED;
-        if (c->kind != SPK_COLUMN_IMAGE && c->kind != SPK_COLUMN_LABEL && c->kind != SPK_COLUMN_BYTES)
+        if (c->kind == SPK_COLUMN_INDEX || c->kind == SPK_COLUMN_VALID || c->kind == SPK_COLUMN_KEY)
             continue;
         uint32_t n = 0;
         while (n < out->n && strcmp(out->names[n], c->field) != 0)
@@ -174,7 +174,7 @@ static spk_status take_member(const spk_needs *needs, const spk_shard *shard, co
             return spk_error_set(err, SPK_E_UNSUPPORTED,
                                  "%s: sample \"%s\": %s: encoding \"%s\" is unknown to this version",
                                  spk_shard_name(shard), item->key, name, field->encoding);
-        *to = (spk_item_field){h->tar + (m->offset - h->tar_offset), (size_t)m->size, name, stored};
+        *to = (spk_item_field){h->tar + (m->offset - h->tar_offset), (size_t)m->size, name, stored, m->original};
     }
     return SPK_OK;
 }
@@ -223,7 +223,7 @@ spk_status spk_item_read(spk_item_reader *r, spk_frame_hold *hold, uint64_t numb
     item->key = x->strings + sample->key;
     item->key_len = sample->key_len;
     for (uint32_t n = 0; n < r->needs.n; n++)
-        item->fields[n] = (spk_item_field){NULL, 0, r->needs.names[n], false};
+        item->fields[n] = (spk_item_field){.name = r->needs.names[n]};
     if (hold->bad)
         SPK_TRY(set_bad(item, hold, spk_shard_name(shard), item->key, err));
     for (uint32_t i = 0; !hold->bad && i < sample->members; i++)

@@ -20,8 +20,9 @@ void spk_needs_of(spk_needs *out, const spk_load_spec *spec);
 typedef struct spk_item_field {
     const uint8_t *data; /* NULL: the sample does not have it */
     size_t size;
-    const char *name; /* for messages */
-    bool stored;      /* data is not the field's but its stored form, jpeg_coefficients */
+    const char *name;  /* for messages */
+    bool stored;       /* data is not the field's but its stored form, jpeg_coefficients */
+    uint64_t original; /* bytes of the field itself */
 } spk_item_field;
 
 /* A sample, or why it cannot be had. Zero-initialise but for fields, which has room for every need; spk_item_clear

@@ -64,7 +64,7 @@ static uint64_t expected_arena(const spk_load_spec *spec, const spk_dataset_stat
     for (uint32_t i = 0; i < spec->columns_n; i++)
         if (spec->columns[i].kind == SPK_COLUMN_KEY)
             row += 80;
-        else if (spec->columns[i].kind == SPK_COLUMN_BYTES)
+        else if (spk_column_is_variable(spec->columns[i].kind))
             row = row < mean_sample(stat) ? mean_sample(stat) + 80 : row;
     uint64_t bytes = (uint64_t)(row * spec->batch_size);
     return bytes < spec->arena_bytes ? bytes : spec->arena_bytes;

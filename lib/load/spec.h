@@ -28,6 +28,12 @@ typedef struct spk_load_column {
     uint64_t offset;    /* in the slot */
 } spk_load_column;
 
+/* Whether its values are of any size, in the arena. */
+static inline bool spk_column_is_variable(uint32_t kind)
+{
+    return kind == SPK_COLUMN_KEY || kind == SPK_COLUMN_BYTES || kind == SPK_COLUMN_STORED;
+}
+
 /* One row's fate, kept beside the columns of every slot for statistics, errors and padding. */
 enum { SPK_ROW_OK = 0, SPK_ROW_PADDED = 1, SPK_ROW_SUBSTITUTED = 2 };
 

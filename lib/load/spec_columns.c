@@ -86,6 +86,13 @@ static spk_status image_column(spk_load_column *c, const spk_dataset *d, const s
     return spk_error_set(err, SPK_E_INVALID, "no sample of the dataset has an image (fields jpg, png)");
 }
 
+static spk_status bytes_field(spk_load_column *c, const spk_dataset *d, const spk_column *from, spk_error *err)
+{
+    if (!from->field)
+        return spk_error_set(err, SPK_E_INVALID, "field: must be given for a column of bytes");
+    return set_field(c, d, from->field, err);
+}
+
 static spk_status one_column(spk_load_spec *s, const spk_dataset *d, const spk_column *from, spk_error *err)
 {
     bool earlier = false;
@@ -113,14 +120,16 @@ static spk_status one_column(spk_load_spec *s, const spk_dataset *d, const spk_c
     case SPK_COLUMN_KEY:
         s->has_arena = 1;
         return SPK_OK;
+    case SPK_COLUMN_ORIGINAL:
+        c->dtype = SPK_INT64;
+        return bytes_field(c, d, from, err);
     case SPK_COLUMN_BYTES:
+    case SPK_COLUMN_STORED:
         s->has_arena = 1;
-        if (!from->field)
-            return spk_error_set(err, SPK_E_INVALID, "field: must be given for a column of bytes");
-        return set_field(c, d, from->field, err);
+        return bytes_field(c, d, from, err);
     default:
         return spk_error_set(err, SPK_E_INVALID, "kind of %d: must be %d to %d", (int)from->kind, SPK_COLUMN_IMAGE,
-                             SPK_COLUMN_BYTES);
+                             SPK_COLUMN_ORIGINAL);
     }
 }
 
@@ -164,6 +173,7 @@ static void set_shape(spk_load_column *c, uint64_t batch)
         break;
     case SPK_COLUMN_LABEL:
     case SPK_COLUMN_INDEX:
+    case SPK_COLUMN_ORIGINAL:
         c->row_bytes = 8;
         break;
     default:
@@ -190,7 +200,7 @@ static uint64_t arena_size(const spk_load_spec *s, const spk_dataset *d)
     for (uint32_t i = 0; i < s->columns_n; i++) {
         if (s->columns[i].kind == SPK_COLUMN_KEY)
             bytes += KEY_ROOM * s->batch_size;
-        payload = payload || s->columns[i].kind == SPK_COLUMN_BYTES;
+        payload = payload || (s->columns[i].kind != SPK_COLUMN_KEY && spk_column_is_variable(s->columns[i].kind));
     }
     if (payload) { /* a sample has at most 1 GiB, a batch 2^20 of them */
         uint64_t values = 8 * s->batch_size * largest_mean(d);

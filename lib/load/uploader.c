@@ -52,13 +52,13 @@ static spk_status choose_columns(spk_uploader *u, const spk_uploader_options *o,
     for (size_t i = 0; i < u->columns_n; i++)
         u->columns[i] = o->columns[i];
     for (uint32_t i = 0; !o->columns && i < spec->columns_n; i++)
-        if (spec->columns[i].kind != SPK_COLUMN_KEY && spec->columns[i].kind != SPK_COLUMN_BYTES)
+        if (!spk_column_is_variable(spec->columns[i].kind))
             u->columns[u->columns_n++] = i;
     for (size_t i = 0; i < u->columns_n; i++) {
         if (u->columns[i] >= spec->columns_n)
             return spk_error_set(err, SPK_E_INVALID, "column %zu of a batch of %u", u->columns[i], spec->columns_n);
         const spk_load_column *c = &spec->columns[u->columns[i]];
-        if (c->kind == SPK_COLUMN_KEY || c->kind == SPK_COLUMN_BYTES)
+        if (spk_column_is_variable(c->kind))
             return spk_error_set(err, SPK_E_INVALID, "column %zu: must be of fixed shape to be uploaded",
                                  u->columns[i]);
     }

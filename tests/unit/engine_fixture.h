@@ -7,6 +7,7 @@
 #include "dataset_fixture.h"
 #include "image_fixture.h"
 
+#include "coef/coef.h"
 #include "load/engine.h"
 #include "load/memory.h"
 #include "load/tasks.h"
@@ -20,6 +21,7 @@ typedef struct load_sample {
     size_t text_n;
     unsigned char *jpg;
     size_t jpg_n;
+    spk_buf blob; /* if not empty, the shard holds this form of jpg */
 } load_sample;
 
 typedef struct load_data {
@@ -62,9 +64,11 @@ static inline void load_data_make(load_data *d, void (*spoil)(load_data *))
         size_t n = 0;
         for (size_t end = at + load_shards[s][0]; at < end; at++) {
             const load_sample *p = &d->samples[at];
-            m[n++] = (fixture_member){p->key, "cls", p->label, strlen(p->label), NULL, NULL};
-            m[n++] = (fixture_member){p->key, "jpg", p->jpg, p->jpg_n, p->path, NULL};
-            m[n++] = (fixture_member){p->key, p->text_n ? "txt" : "xtra", p->text, p->text_n, NULL, NULL};
+            m[n++] = (fixture_member){p->key, "cls", p->label, strlen(p->label), NULL, NULL, 0};
+            m[n++] = p->blob.len
+                         ? (fixture_member){p->key, "jpg", p->blob.data, p->blob.len, p->path, SPK_COEF_NAME, p->jpg_n}
+                         : (fixture_member){p->key, "jpg", p->jpg, p->jpg_n, p->path, NULL, 0};
+            m[n++] = (fixture_member){p->key, p->text_n ? "txt" : "xtra", p->text, p->text_n, NULL, NULL, 0};
         }
         dataset_add(&d->set, m, n, 3 * load_shards[s][1]);
     }
@@ -75,6 +79,8 @@ static inline void load_data_free(load_data *d)
 {
     for (size_t i = 0; i < LOAD_SAMPLES; i++)
         free(d->samples[i].jpg);
+    for (size_t i = 0; i < LOAD_SAMPLES; i++)
+        spk_buf_free(&d->samples[i].blob);
     dataset_free(&d->set);
     check_remove_tree(d->folder);
 }
@@ -159,7 +165,7 @@ static inline const uint8_t *load_cell(load_rig *r, uint32_t column, uint64_t ro
     const spk_load_column *c = &r->spec.columns[column];
     const uint8_t *p = spk_slot_data(r->memory.base, slot) + c->offset + row * c->row_bytes;
     *n = (size_t)c->row_bytes;
-    if (c->kind != SPK_COLUMN_KEY && c->kind != SPK_COLUMN_BYTES)
+    if (!spk_column_is_variable(c->kind))
         return p;
     uint64_t record[2];
     memcpy(record, p, sizeof record);

@@ -248,7 +248,7 @@ START_TEST(columns_out_of_range)
     refuse(&o, "column_count of 0: must be 1 to 64");
     o.column_count = 65;
     refuse(&o, "column_count of 65");
-    refuse_column((spk_column){0}, "kind of 0: must be 1 to 6");
+    refuse_column((spk_column){0}, "kind of 0: must be 1 to 8");
     refuse_column((spk_column){.kind = SPK_COLUMN_BYTES}, "field: must be given");
     refuse_column((spk_column){.kind = SPK_COLUMN_BYTES, .field = "json"}, "field \"json\": no sample");
     refuse_column((spk_column){.kind = SPK_COLUMN_BYTES, .field = "A"}, "field \"A\" holds a byte");

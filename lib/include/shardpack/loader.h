@@ -32,10 +32,14 @@ typedef enum spk_column_kind {
     SPK_COLUMN_IMAGE = 1, /* fixed shape, decoded and transformed */
     SPK_COLUMN_LABEL =
         2, /* int64, from an ASCII decimal field ("cls"); -100 where a sample has none or the row is not valid */
-    SPK_COLUMN_INDEX = 3, /* int64, number of the sample in the dataset */
-    SPK_COLUMN_VALID = 4, /* uint8, 1 for a sample, 0 for a padded or substituted row */
-    SPK_COLUMN_KEY = 5,   /* variable-size bytes: the key */
-    SPK_COLUMN_BYTES = 6  /* variable-size bytes: a field as it was packed */
+    SPK_COLUMN_INDEX = 3,   /* int64, number of the sample in the dataset */
+    SPK_COLUMN_VALID = 4,   /* uint8, 1 for a sample, 0 for a padded or substituted row */
+    SPK_COLUMN_KEY = 5,     /* variable-size bytes: the key */
+    SPK_COLUMN_BYTES = 6,   /* variable-size bytes: a field as it was packed */
+    SPK_COLUMN_STORED = 7,  /* variable-size bytes: a field as the shard holds it: JPEG perhaps in a stored form, which
+                             * image.h decodes and makes files of */
+    SPK_COLUMN_ORIGINAL = 8 /* int64: bytes of the file, where a value of STORED is such a form; -1 where it is the
+                             * field as it was packed, or there is none */
 } spk_column_kind;
 
 typedef enum spk_dtype { SPK_UINT8 = 0, SPK_FLOAT16 = 1, SPK_FLOAT32 = 2, SPK_INT64 = 3 } spk_dtype;
@@ -80,7 +84,8 @@ typedef struct spk_image_options {
 
 typedef struct spk_column {
     spk_column_kind kind;
-    int optional;            /* BYTES: a sample without the field gives an empty value instead of an error */
+    int optional;            /* BYTES, STORED, ORIGINAL: a sample without the field gives an empty value (-1) instead of
+                              * an error */
     const char *field;       /* IMAGE: NULL is the first of jpg, png that the sample has; LABEL: NULL is "cls" */
     spk_image_options image; /* IMAGE */
 } spk_column;
