@@ -15,7 +15,7 @@ import numpy as np
 from . import _args, transforms
 from ._errors import ArgumentError
 
-_IMAGE, _LABEL, _INDEX, _VALID, _KEY, _BYTES = 1, 2, 3, 4, 5, 6  # as spk_column_kind
+_IMAGE, _LABEL, _INDEX, _VALID, _KEY, _BYTES, _STORED, _ORIGINAL = range(1, 9)  # as spk_column_kind
 _DTYPES = ("uint8", "float16", "float32")  # as spk_dtype
 _LAYOUTS = {"NHWC": 0, "NCHW": 1, "channels_last": 0}  # as spk_layout
 _SPECIAL = {"label": _LABEL, "index": _INDEX, "valid": _VALID, "key": _KEY}

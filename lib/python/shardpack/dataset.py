@@ -19,7 +19,8 @@ class Dataset(Sequence[Any]):
     Without ``decode`` and ``transform``, elements are `Sample` objects. With one of them, they are ``(image, label)``,
     as those of torchvision's ImageFolder, so that it can take its place in a map-style `DataLoader`.
 
-    Reading one sample costs a frame (about 1 MiB) unless it is the one read last; for whole epochs use `Loader`.
+    Reading one sample costs a frame (about 1 MiB) unless it is the one read last; for whole epochs use `Loader`. JPEG
+    that was packed with ``jpeg="fast"`` is decoded as it is stored; only where its file is asked for is that made anew.
 
     Args:
         path_or_urls: as for `Loader`
@@ -99,8 +100,9 @@ class Dataset(Sequence[Any]):
                 raise IndexError(f"sample {number}: the dataset has {self._length}")
             number %= self._length
         key, number, shard, fields = core.read(number)
-        return Sample(key, number, {name: data for name, data, _ in fields}, shard,
-                      paths={name: path for name, _, path in fields}, image_field=self._image_field)
+        have = {name: data if size < 0 else samples.Stored(data, size) for name, data, _, size in fields}
+        return Sample(key, number, have, shard, paths={name: path for name, _, path, _ in fields},
+                      image_field=self._image_field)
 
     @overload
     def __getitem__(self, index: Union[int, str]) -> Any: ...

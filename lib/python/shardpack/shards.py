@@ -199,8 +199,14 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         dataset = self._where.open()
         have = [name for name, _, _ in dataset.fields()]
         columns: list[dict[str, Any]] = [{"kind": kind} for kind in (_columns._KEY, _columns._INDEX, _columns._VALID)]
-        columns += [{"kind": _columns._BYTES, "field": name.encode(), "optional": 1} for name in self._read(have)]
+        for name in self._read(have):
+            kinds = (_columns._STORED, _columns._ORIGINAL) if self._is_image(name) else (_columns._BYTES,)
+            columns += [{"kind": kind, "field": name.encode(), "optional": 1} for kind in kinds]
         return _core.Loader(dataset, options, columns)
+
+    def _is_image(self, name: str) -> bool:
+        """Whether it may be decoded: then it is read as the shards hold it."""
+        return name == self._image_field if self._image_field else name in samples.IMAGE_FIELDS
 
     def _read(self, have: Sequence[str]) -> list[str]:
         """Fields to be read: the image's, the label, and what else was asked for."""
@@ -336,11 +342,17 @@ class _Batches(Iterator[Any]):
 
     def _rows(self, columns: tuple[Any, ...]) -> list[Sample]:
         keys, index, valid = columns[0], np.asarray(columns[1]), np.asarray(columns[2])
-        values = columns[3:]
-        names = self.names
+        values: dict[str, list[Any]] = {}
+        left = iter(columns[3:])
+        for name in self.names:
+            values[name] = next(left)
+            if self.owner._is_image(name):
+                sizes = np.asarray(next(left)).tolist()
+                values[name] = [data if size < 0 else samples.Stored(data, size)
+                                for data, size in zip(values[name], sizes)]
         made = []
         for i, key in enumerate(keys):
-            fields = {name: value[i] for name, value in zip(names, values) if value[i]}
+            fields = {name: column[i] for name, column in values.items() if column[i]}
             made.append(Sample(key.decode(), int(index[i]), fields, "", bool(valid[i]), None, self.owner._image_field))
         return made
 

@@ -110,7 +110,7 @@ PyObject *core_repack(PyObject *module, PyObject *args);
 PyObject *core_verify(PyObject *module, PyObject *args);
 
 /* image.c */
-PyObject *core_image_size(PyObject *module, PyObject *args);
-PyObject *core_decode_image(PyObject *module, PyObject *args);
+extern PyType_Spec core_decoder_spec;
+PyObject *core_restore(PyObject *module, PyObject *args);
 
 #endif

@@ -135,8 +135,9 @@ static PyObject *sample_tuple(const spk_dataset *d, const spk_sample *s)
     for (size_t i = 0; list && i < s->field_count; i++) {
         const spk_field *f = &s->fields[i];
         PyObject *path = path_text(f->path);
+        long long original = strcmp(f->encoding, "identity") == 0 ? -1 : (long long)f->original;
         PyObject *field =
-            path ? Py_BuildValue("(sy#O)", f->name, (const char *)f->data, (Py_ssize_t)f->size, path) : NULL;
+            path ? Py_BuildValue("(sy#OL)", f->name, (const char *)f->data, (Py_ssize_t)f->size, path, original) : NULL;
         if (!field || PyList_Append(list, field) < 0)
             Py_CLEAR(list);
         Py_XDECREF(path);
@@ -150,8 +151,10 @@ static spk_status read_one(core_dataset *self, uint64_t number, const spk_sample
     spk_status status = SPK_OK;
     if (!self->reader)
         status = spk_reader_open(&self->reader, self->dataset, number, err);
-    if (status == SPK_OK)
+    if (status == SPK_OK) {
+        spk_reader_set_stored(self->reader, 1);
         status = spk_reader_seek(self->reader, number, err);
+    }
     return status == SPK_OK ? spk_reader_next(self->reader, out, err) : status;
 }
 
@@ -232,7 +235,9 @@ static PyMethodDef methods[] = {
     {"manifest", manifest, METH_NOARGS, "The manifest's text."},
     {"classes", classes, METH_NOARGS, "Names of the classes."},
     {"fields", fields, METH_NOARGS, "(name, kind, samples) of each field."},
-    {"read", read_sample, METH_VARARGS, "(key, number, shard, [(field, bytes, path or None)])"},
+    {"read", read_sample, METH_VARARGS,
+     "(key, number, shard, [(field, bytes as stored, path or None, bytes of the file if they are a form of it or "
+     "-1)])"},
     {"find", find, METH_VARARGS, "Number of the sample with a key, or None."},
     {"keys", keys_of, METH_VARARGS, "Keys of a shard's samples, in order."},
     {NULL, NULL, 0, NULL},

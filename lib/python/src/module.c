@@ -10,8 +10,7 @@ static PyMethodDef methods[] = {
     {"pack", core_pack, METH_VARARGS, "pack(src, dst, options, on_progress, on_note) -> dict"},
     {"repack", core_repack, METH_VARARGS, "repack(urls, place, dst, options, on_progress, on_note) -> dict"},
     {"verify", core_verify, METH_VARARGS, "verify(path, jobs, on_progress) -> (dict, list of problems)"},
-    {"image_size", core_image_size, METH_VARARGS, "image_size(data) -> (width, height)"},
-    {"decode_image", core_decode_image, METH_VARARGS, "decode_image(data, pixels, channels)"},
+    {"restore", core_restore, METH_VARARGS, "restore(stored) -> the file"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -24,11 +23,13 @@ static int add_type(PyObject *module, PyTypeObject **out, PyType_Spec *spec)
 static int exec(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
+    PyTypeObject *decoder = NULL;
     if (add_type(module, &state->dataset, &core_dataset_spec) < 0 ||
         add_type(module, &state->loader, &core_loader_spec) < 0 ||
         add_type(module, &state->lease, &core_lease_spec) < 0 ||
-        add_type(module, &state->column, &core_column_spec) < 0)
+        add_type(module, &state->column, &core_column_spec) < 0 || add_type(module, &decoder, &core_decoder_spec) < 0)
         return -1;
+    Py_DECREF(decoder); /* the module has it */
     return PyModule_AddStringConstant(module, "version", spk_version());
 }
 
