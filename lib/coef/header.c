@@ -167,49 +167,53 @@ bool spk_coef_header_parse(spk_coef_header *h, const uint8_t *p, size_t n)
     return true;
 }
 
-/* Bits of a component's coefficients that are yet to come; -1: all of them. */
-typedef struct progress {
-    int8_t low[64];
-} progress;
+void spk_coef_progress_begin(spk_coef_progress *p)
+{
+    memset(p, -1, sizeof *p);
+}
 
-/* Whether a scan comes in its turn (T.81, G.1.1.1): DC before AC, each refinement behind the one before. */
-static bool advance(progress *p, const spk_coef_scan *s)
+bool spk_coef_progress_add(spk_coef_progress *p, const spk_coef_scan *s)
 {
     for (uint32_t i = 0; i < s->components; i++) {
-        progress *c = &p[s->component[i]];
-        if (s->from > 0 && c->low[0] < 0)
+        int8_t *low = p->low[s->component[i]];
+        if (s->from > 0 && low[0] < 0)
             return false;
         for (uint32_t k = s->from; k <= s->to; k++) {
-            if (s->high == 0 ? c->low[k] >= 0 : c->low[k] != (int8_t)s->high)
+            if (s->high == 0 ? low[k] >= 0 : low[k] != (int8_t)s->high)
                 return false;
-            c->low[k] = (int8_t)s->low;
+            low[k] = (int8_t)s->low;
         }
     }
+    return true;
+}
+
+bool spk_coef_progress_is_done(const spk_coef_progress *p, uint32_t components)
+{
+    for (uint32_t c = 0; c < components; c++)
+        for (uint32_t k = 0; k < 64; k++)
+            if (p->low[c][k] != 0)
+                return false;
     return true;
 }
 
 bool spk_coef_header_parse_scans(spk_coef_header *h, const uint8_t *p, size_t n)
 {
     spk_coef_walk w;
-    progress now[3];
+    spk_coef_progress now;
     uint32_t scans = 0;
     uint64_t blocks = 0;
-    memset(now, -1, sizeof now);
+    spk_coef_progress_begin(&now);
     if (!spk_coef_walk_begin(&w, p, n))
         return false;
     while (w.at < n)
-        if (++scans > SCANS_MAX || !spk_coef_walk_next(&w) || !advance(now, &w.scan))
+        if (++scans > SCANS_MAX || !spk_coef_walk_next(&w) || !spk_coef_progress_add(&now, &w.scan))
             return false;
     *h = w.header;
     h->version = 2;
     h->bytes = n;
-    for (uint32_t c = 0; c < h->components; c++) {
+    for (uint32_t c = 0; c < h->components; c++)
         blocks += (uint64_t)h->mcus_x * h->mcus_y * h->component[c].h * h->component[c].v;
-        for (uint32_t k = 0; k < 64; k++)
-            if (now[c].low[k] != 0)
-                return false;
-    }
-    return h->components > 0 && blocks <= BLOCKS_MAX;
+    return h->components > 0 && blocks <= BLOCKS_MAX && spk_coef_progress_is_done(&now, h->components);
 }
 
 /* Length of the entropy-coded bytes at p: up to a marker other than RST. */

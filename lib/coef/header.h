@@ -45,6 +45,17 @@ typedef struct spk_coef_scan {
     uint32_t high, low;                /* bits that came before, or 0; bits yet to come */
 } spk_coef_scan;
 
+/* Bits of the components' coefficients that are yet to come; -1: all of them. */
+typedef struct spk_coef_progress {
+    int8_t low[3][64];
+} spk_coef_progress;
+
+void spk_coef_progress_begin(spk_coef_progress *p);
+/* False unless the scan comes in its turn (T.81, G.1.1.1): DC before AC, each refinement behind the one before. */
+bool spk_coef_progress_add(spk_coef_progress *p, const spk_coef_scan *s);
+/* Whether all bits have come. */
+bool spk_coef_progress_is_done(const spk_coef_progress *p, uint32_t components);
+
 /* Goes through a header from scan to scan. */
 typedef struct spk_coef_walk {
     const uint8_t *p;

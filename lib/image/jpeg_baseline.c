@@ -1,28 +1,20 @@
 /* Each MCU is read to its end; those that the part needs are kept as coefficients, a few at a time, and brought to
  * samples while they are in cache. The file is looked at as far as libjpeg would look at it, and not less.
  *
- * Reading has no bounds tests inside an MCU: no code with its number is longer than SPK_HUFFMAN_BITS_MAX bits, no block
- * has more than 64 of them, and SPK_FEED_SLACK bytes are there before each MCU begins. */
+ * No code with its number is longer than SPK_HUFFMAN_BITS_MAX bits, and no block has more than 64 of them. */
 #include "image/jpeg_baseline.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "image/jpeg_huffman.h"
+#include "image/jpeg_coded.h"
 #include "image/jpeg_raster.h"
 
 #define SLOTS_MAX 6u /* blocks of an MCU */
 #define CHUNK 8u     /* MCUs whose coefficients are held */
 
 _Static_assert(SLOTS_MAX * 64 * SPK_HUFFMAN_BITS_MAX / 8 + 32 < SPK_FEED_SLACK, "an MCU fits into the slack");
-
-/* Bits not used yet: the upper n of `window`, n modulo 64; then those from p on. */
-typedef struct bit_reader {
-    uint64_t window;
-    const uint8_t *p;
-    uint32_t n;
-} bit_reader;
 
 /* A block's place in an MCU. */
 typedef struct slot {
@@ -40,11 +32,7 @@ typedef struct block_list {
 
 struct spk_jpeg_baseline {
     spk_jpeg_raster raster;
-    spk_feed feed;
-    const uint8_t *limit; /* at an MCU behind it, the feed must be looked after */
-    bit_reader bits;
-    int32_t last_dc[3];
-    uint32_t interval, to_go, next_restart; /* restart markers: MCUs between, MCUs until, number of the next one */
+    spk_jpeg_coded coded;
     slot slots[SLOTS_MAX];
     uint32_t slots_n;
     block_list lists[3]; /* that of a component: list_of */
@@ -73,7 +61,7 @@ void spk_jpeg_baseline_free(spk_jpeg_baseline *d)
     if (!d)
         return;
     spk_jpeg_raster_free(&d->raster);
-    spk_feed_free(&d->feed);
+    spk_jpeg_coded_free(&d->coded);
     free(d);
 }
 
@@ -121,10 +109,10 @@ bool spk_jpeg_quant_of(const struct jpeg_decompress_struct *j, uint32_t componen
     return t != NULL;
 }
 
-static bool make_huffman(spk_huffman *h, JHUFF_TBL *const tables[NUM_HUFF_TBLS], int which, bool dc)
+static bool make_huffman(spk_huffman *h, JHUFF_TBL *const tables[NUM_HUFF_TBLS], int which, spk_huffman_kind kind)
 {
     const JHUFF_TBL *t = which >= 0 && which < NUM_HUFF_TBLS ? tables[which] : NULL;
-    return t && spk_huffman_make(h + which, t->bits, t->huffval, dc);
+    return t && spk_huffman_make(h + which, t->bits, t->huffval, kind);
 }
 
 /* Tables and slots of all components; false if libjpeg would complain of one. */
@@ -134,8 +122,8 @@ static bool take_tables(spk_jpeg_baseline *d, const struct jpeg_decompress_struc
     for (uint32_t c = 0; c < s->components; c++) {
         const jpeg_component_info *info = &j->comp_info[c];
         if (!spk_jpeg_quant_of(j, c, d->lists[c].quant) ||
-            !make_huffman(d->dc, j->dc_huff_tbl_ptrs, info->dc_tbl_no, true) ||
-            !make_huffman(d->ac, j->ac_huff_tbl_ptrs, info->ac_tbl_no, false))
+            !make_huffman(d->dc, j->dc_huff_tbl_ptrs, info->dc_tbl_no, SPK_HUFFMAN_DC) ||
+            !make_huffman(d->ac, j->ac_huff_tbl_ptrs, info->ac_tbl_no, SPK_HUFFMAN_AC))
             return false;
         d->list_of[c] = c;
         if (c == 2 && memcmp(d->lists[1].quant, d->lists[2].quant, sizeof d->lists[2].quant) == 0)
@@ -147,163 +135,9 @@ static bool take_tables(spk_jpeg_baseline *d, const struct jpeg_decompress_struc
     return true;
 }
 
-/* ---- between MCUs ---- */
-
-static bool overrun(const spk_jpeg_baseline *d)
-{
-    const bit_reader *b = &d->bits;
-    return 8 * (size_t)(b->p - d->feed.bytes) > 8 * spk_feed_usable(&d->feed) + b->n % 64;
-}
-
-static bool restart(spk_jpeg_baseline *d)
-{
-    bit_reader *b = &d->bits;
-    if (!d->feed.closed)
-        spk_feed_more(&d->feed, &b->p);
-    size_t used = 8 * (size_t)(b->p - d->feed.bytes) - b->n % 64;
-    if (used + 7 < 8 * d->feed.len || !spk_feed_restart(&d->feed, d->next_restart))
-        return false;
-    *b = (bit_reader){0, d->feed.bytes, 0};
-    memset(d->last_dc, 0, sizeof d->last_dc);
-    d->next_restart = (d->next_restart + 1) % 8;
-    d->to_go = d->interval;
-    return true;
-}
-
-/* Before an MCU: goes past a restart marker, has enough bytes ready. False if the file has come to its end. */
-static bool look_after(spk_jpeg_baseline *d)
-{
-    bit_reader *b = &d->bits;
-    if (overrun(d) || (d->to_go == 0 && !restart(d)))
-        return false;
-    if (!d->feed.closed && (size_t)(b->p - d->feed.bytes) + SPK_FEED_SLACK > d->feed.len)
-        spk_feed_more(&d->feed, &b->p);
-    d->limit = d->feed.bytes + d->feed.len;
-    if (!d->feed.closed)
-        d->limit -= SPK_FEED_SLACK;
-    return true;
-}
-
-static bool begin_scan(spk_jpeg_baseline *d, const struct jpeg_decompress_struct *j, spk_error *err, spk_status *status)
-{
-    const uint8_t *src = j->src->next_input_byte;
-    *status = spk_feed_begin(&d->feed, src, src + j->src->bytes_in_buffer, err);
-    if (*status < 0)
-        return false;
-    d->bits = (bit_reader){0, d->feed.bytes, 0};
-    d->interval = j->restart_interval;
-    d->to_go = d->interval > 0 ? d->interval : UINT32_MAX;
-    d->next_restart = 0;
-    memset(d->last_dc, 0, sizeof d->last_dc);
-    return look_after(d);
-}
-
 /* ---- blocks ---- */
 
-#define INLINE inline __attribute__((always_inline))
-
-static INLINE uint64_t load_big(const uint8_t *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    v = __builtin_bswap64(v);
-#endif
-    return v;
-}
-
-/* At least 56 bits are in the window then. */
-static INLINE void refill(bit_reader *b)
-{
-    b->window |= load_big(b->p) >> (b->n & 63);
-    b->p += ~b->n >> 3 & 7;
-    b->n |= 56;
-}
-
-/* Refilled by itself if the code is long. */
-static INLINE uint32_t peek(bit_reader *b, const spk_huffman *h)
-{
-    uint32_t e = h->entry[b->window >> (64 - SPK_HUFFMAN_PEEK)];
-    if (__builtin_expect((e & SPK_HUFFMAN_LONG) != 0, 0)) {
-        refill(b);
-        e = spk_huffman_find(h, b->window);
-    }
-    return e;
-}
-
-/* The same for two of AC. */
-static INLINE uint64_t peek_pair(bit_reader *b, const spk_huffman *h)
-{
-    uint64_t e = h->pair[b->window >> (64 - SPK_HUFFMAN_PEEK)];
-    if (__builtin_expect((e & SPK_HUFFMAN_LONG) != 0, 0)) {
-        refill(b);
-        e = SPK_HUFFMAN_PAIR(spk_huffman_find(h, b->window), 1, 0, 0);
-    }
-    return e;
-}
-
-static INLINE void drop(bit_reader *b, uint32_t e)
-{
-    b->window <<= e & 63;
-    b->n -= e; /* its lower 6 bits count */
-}
-
-/* The number behind a code: T.81, EXTEND. */
-static INLINE int32_t number(const bit_reader *b, uint32_t e)
-{
-    uint64_t w = b->window << (e >> 8 & 63);
-    uint32_t size = e >> 16 & 15, negative = (uint32_t)(w >> 63) - 1; /* 0, or all ones */
-    return (int32_t)((uint32_t)(w >> 1 >> (63 - size)) + (negative << size) - negative);
-}
-
-/* From zigzag to rows; behind it, where the end of a block leads, the place of DC, which is written last. */
-static const uint8_t order[SPK_HUFFMAN_END + 64 + SPK_HUFFMAN_RUN_MAX] = {
-    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
-    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
-    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
-
-/* Reads two numbers behind place `at`, or one; returns where the last one is, 63 and more at the end of the block. */
-static INLINE uint32_t read_pair(bit_reader *b, const spk_huffman *ac, uint32_t at, int16_t *out, bool keep)
-{
-    uint64_t e = peek_pair(b, ac);
-    bit_reader before = *b;
-    uint32_t one = at + (uint32_t)(e >> 32 & 255), two = at + (uint32_t)(e >> 24 & 255);
-    if (keep) {
-        out[order[one]] = (int16_t)(e >> 48);
-        out[order[two]] = (int16_t)number(b, (uint32_t)e);
-    }
-    drop(b, (uint32_t)e);
-    if (__builtin_expect(two >= 63 && one >= 63, 0) && (e >> 40 & 255) > 0) { /* what follows is the next block's */
-        *b = before;
-        drop(b, (uint32_t)(e >> 40 & 255));
-        return one;
-    }
-    return two;
-}
-
-/* Reads a block; its coefficients go to `out`, which is zero, unless it is not kept. Returns where it ended: at 63,
- * or SPK_HUFFMAN_END + the last one's place; anything else is a fault. */
-static INLINE uint32_t read_block(bit_reader *b, const slot *s, int32_t *last_dc, int16_t *out, bool keep)
-{
-    uint32_t at = 0;
-    refill(b);
-    uint32_t e = peek(b, s->dc), fault = e >> 24;
-    *last_dc += number(b, e);
-    drop(b, e);
-    fault |= *last_dc != (int16_t)*last_dc;
-    do {
-        refill(b);
-        at = read_pair(b, s->ac, at, out, keep);
-        if (at >= 63)
-            break;
-        at = read_pair(b, s->ac, at, out, keep);
-    } while (at < 63);
-    if (keep)
-        out[0] = (int16_t)*last_dc;
-    return fault ? SPK_HUFFMAN_BAD : at;
-}
-
-static INLINE void list_block(spk_jpeg_baseline *d, const slot *s, uint32_t x, const int16_t *coef, bool flat)
+static SPK_INLINE void list_block(spk_jpeg_baseline *d, const slot *s, uint32_t x, const int16_t *coef, bool flat)
 {
     block_list *l = &d->lists[d->list_of[s->component]];
     spk_idct_item item = {coef, spk_jpeg_raster_at(&d->raster, s->component, x, s->bx, s->by)};
@@ -314,32 +148,32 @@ static INLINE void list_block(spk_jpeg_baseline *d, const slot *s, uint32_t x, c
 }
 
 /* Reads `count` MCUs from column x on, at most CHUNK if they are kept. */
-static INLINE bool read_mcus(spk_jpeg_baseline *d, uint32_t x, uint32_t count, bool keep)
+static SPK_INLINE bool read_mcus(spk_jpeg_baseline *d, uint32_t x, uint32_t count, bool keep)
 {
-    bit_reader b = d->bits; /* no pointer to it is left behind, so it is in registers */
+    spk_bits b = d->coded.bits; /* no pointer to it is left behind, so it is in registers */
     uint32_t faults = 0;
     int16_t *coef = d->coef;
     if (keep)
         memset(coef, 0, (size_t)count * d->slots_n * 64 * sizeof *coef);
     for (; count > 0; count--, x++) {
-        if (b.p > d->limit || d->to_go == 0) {
-            d->bits = b;
-            if (!look_after(d))
+        if (b.p > d->coded.limit || d->coded.to_go == 0) {
+            d->coded.bits = b;
+            if (!spk_jpeg_coded_look_after(&d->coded))
                 return false;
-            b = d->bits;
+            b = d->coded.bits;
         }
-        d->to_go--;
+        d->coded.to_go--;
         for (uint32_t i = 0; i < d->slots_n; i++) {
             const slot *s = &d->slots[i];
-            uint32_t at = read_block(&b, s, &d->last_dc[s->component], coef, keep);
-            faults |= at - SPK_HUFFMAN_BAD < SPK_HUFFMAN_END - SPK_HUFFMAN_BAD;
+            uint32_t at = spk_bits_read_block(&b, s->dc, s->ac, &d->coded.last_dc[s->component], coef, keep);
+            faults |= spk_bits_is_fault(at);
             if (keep) {
                 list_block(d, s, x, coef, at == SPK_HUFFMAN_END);
                 coef += 64;
             }
         }
     }
-    d->bits = b;
+    d->coded.bits = b;
     return !faults;
 }
 
@@ -353,18 +187,12 @@ static bool skip_plain(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
     return read_mcus(d, x, count, false);
 }
 
-#ifdef __x86_64__
-#define BMI __attribute__((target("avx2,bmi,bmi2")))
-#else
-#define BMI
-#endif
-
-BMI static bool keep_bmi(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
+SPK_BMI static bool keep_bmi(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
 {
     return read_mcus(d, x, count, true);
 }
 
-BMI static bool skip_bmi(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
+SPK_BMI static bool skip_bmi(spk_jpeg_baseline *d, uint32_t x, uint32_t count)
 {
     return read_mcus(d, x, count, false);
 }
@@ -398,7 +226,7 @@ static bool decode(spk_jpeg_baseline *d, read_fn keep, read_fn skip)
         for (uint32_t x = x0; x < x1; x += CHUNK)
             if (!keep(d, x, x1 - x < CHUNK ? x1 - x : CHUNK) || !make_samples(d))
                 return false;
-        if (!skip(d, x1, r->mcus_x - x1) || overrun(d))
+        if (!skip(d, x1, r->mcus_x - x1) || spk_jpeg_coded_overrun(&d->coded))
             return false;
         if (y >= r->mcu_y0)
             spk_jpeg_raster_emit(r, y);
@@ -411,7 +239,6 @@ spk_status spk_jpeg_baseline_run(spk_jpeg_baseline *d, const struct jpeg_decompr
 {
     const spk_jpeg_kernels *vector = engine == SPK_JPEG_OWN ? spk_jpeg_kernels_vector() : NULL;
     spk_jpeg_shape shape;
-    spk_status status;
     *rows = 0;
     if (!is_baseline_in_one_scan(j) || !spk_jpeg_shape_of(j, &shape) || !take_tables(d, j, &shape))
         return SPK_OK;
@@ -421,9 +248,9 @@ spk_status spk_jpeg_baseline_run(spk_jpeg_baseline *d, const struct jpeg_decompr
         d->lists[c].stride = d->raster.stride[c];
         d->lists[c].fulls = d->lists[c].flats = 0;
     }
-    if (begin_scan(d, j, err, &status) && decode(d, vector ? keep_bmi : keep_plain, vector ? skip_bmi : skip_plain))
-        *rows = job->part.h;
-    else if (status == SPK_OK)
-        *rows = d->raster.next_y - job->part.y;
-    return status;
+    const uint8_t *src = j->src->next_input_byte;
+    SPK_TRY(spk_jpeg_coded_begin(&d->coded, src, src + j->src->bytes_in_buffer, j->restart_interval, err));
+    bool done = decode(d, vector ? keep_bmi : keep_plain, vector ? skip_bmi : skip_plain);
+    *rows = done ? job->part.h : d->raster.next_y - job->part.y;
+    return SPK_OK;
 }

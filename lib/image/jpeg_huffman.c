@@ -8,14 +8,21 @@
 
 #define LOOKAHEAD 64u /* more than libjpeg's */
 
-static bool make_entry(uint8_t symbol, uint32_t length, bool dc, uint32_t *out)
+static bool make_entry(uint8_t symbol, uint32_t length, spk_huffman_kind kind, uint32_t *out)
 {
-    uint32_t run = dc ? 0 : symbol >> 4, size = dc ? symbol : symbol & 15u;
-    if (size > (dc ? 11u : 10u) || (!dc && size == 0 && run != 0 && run != 15))
-        return false;
-    uint32_t advance = dc ? 0 : symbol == 0 ? SPK_HUFFMAN_END : run + 1;
-    *out = SPK_HUFFMAN_ENTRY(length + size, length, size, advance);
-    return true;
+    bool dc = kind == SPK_HUFFMAN_DC, progressive = kind >= SPK_HUFFMAN_AC_FIRST;
+    uint32_t run = dc ? 0 : symbol >> 4, size = dc ? symbol : symbol & 15u, advance = dc ? 0 : run + 1;
+    bool good = size <= (dc ? 11u : kind == SPK_HUFFMAN_AC_FINER ? 1u : 10u);
+    if (!dc && size == 0 && run < 15) {
+        good = progressive || run == 0;
+        size = run;
+        advance = SPK_HUFFMAN_END;
+    }
+    if (!good && progressive)
+        *out = SPK_HUFFMAN_ENTRY(length, length, 0, SPK_HUFFMAN_BAD);
+    else
+        *out = SPK_HUFFMAN_ENTRY(length + size, length, size, advance);
+    return good || progressive;
 }
 
 static bool make(spk_huffman *h)
@@ -28,7 +35,7 @@ static bool make(spk_huffman *h)
         h->max[length] = -1;
         for (uint32_t i = 0; i < h->bits[length]; i++, n++, code++) {
             bool fits = code + 1 < 1u << length; /* none may be all ones */
-            if (n == 256 || !fits || !make_entry(h->values[n], length, h->dc, &h->symbol[n]))
+            if (n == 256 || !fits || !make_entry(h->values[n], length, h->kind, &h->symbol[n]))
                 return false;
             h->max[length] = (int32_t)code;
             for (uint32_t k = 0; length <= SPK_HUFFMAN_PEEK && k < 1u << (SPK_HUFFMAN_PEEK - length); k++)
@@ -54,22 +61,22 @@ static void make_pairs(spk_huffman *h)
         if (bits >= SPK_HUFFMAN_PEEK || one >> 24 > SPK_HUFFMAN_RUN_MAX) /* also what is long, or the end */
             continue;
         uint32_t two = h->entry[(i << bits) & ((1u << SPK_HUFFMAN_PEEK) - 1)], advance = (one >> 24) + (two >> 24);
-        if ((two & SPK_HUFFMAN_LONG) || (two >> 8 & 255) > SPK_HUFFMAN_PEEK - bits)
+        if ((two & SPK_HUFFMAN_LONG) || (two >> 8 & 255) > SPK_HUFFMAN_PEEK - bits || two >> 24 == SPK_HUFFMAN_BAD)
             continue;
         two = SPK_HUFFMAN_ENTRY(bits + (two & 255), bits + (two >> 8 & 255), two >> 16 & 255, advance);
         h->pair[i] = SPK_HUFFMAN_PAIR(two, one >> 24, bits, number_in(i, code_bits, size));
     }
 }
 
-bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t values[256], bool dc)
+bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t values[256], spk_huffman_kind kind)
 {
-    if (h->made && h->dc == dc && memcmp(h->bits + 1, bits + 1, 16) == 0 && memcmp(h->values, values, 256) == 0)
+    if (h->made && h->kind == kind && memcmp(h->bits + 1, bits + 1, 16) == 0 && memcmp(h->values, values, 256) == 0)
         return true;
     memcpy(h->bits, bits, sizeof h->bits);
     memcpy(h->values, values, sizeof h->values);
-    h->dc = dc;
+    h->kind = kind;
     h->made = make(h);
-    if (h->made && !dc)
+    if (h->made && (kind == SPK_HUFFMAN_AC || kind == SPK_HUFFMAN_AC_FIRST))
         make_pairs(h);
     return h->made;
 }

@@ -1,5 +1,5 @@
-/* Private to image/: Huffman codes of baseline JPEG (ITU-T T.81, annexes C and F), and the entropy-coded bytes without
- * their stuffing. Whatever is out of order is left to libjpeg: nothing here makes an error text. */
+/* Private to image/: Huffman codes of JPEG (ITU-T T.81, annexes C, F and G), and the entropy-coded bytes without their
+ * stuffing. Whatever is out of order is left to libjpeg: nothing here makes an error text. */
 #ifndef SPK_IMAGE_JPEG_HUFFMAN_H
 #define SPK_IMAGE_JPEG_HUFFMAN_H
 
@@ -10,15 +10,23 @@
 
 #define SPK_HUFFMAN_PEEK 11 /* bits looked up at once */
 
+/* What a table is for: DC; AC of a sequential scan; of progressive ones AC the first time, and finer. */
+typedef enum spk_huffman_kind {
+    SPK_HUFFMAN_DC = 0,
+    SPK_HUFFMAN_AC = 1,
+    SPK_HUFFMAN_AC_FIRST = 2,
+    SPK_HUFFMAN_AC_FINER = 3
+} spk_huffman_kind;
+
 /* What a code stands for. bits: of the code and of the number behind it together; code_bits: of the code alone; size:
  * of the number; advance: 1 + zeros skipped, SPK_HUFFMAN_END for the end of the block, 0 for DC; SPK_HUFFMAN_BAD for no
- * code at all. */
+ * code at all. Behind the end of a block in a progressive scan stand the lower bits of the number of blocks. */
 #define SPK_HUFFMAN_ENTRY(bits, code_bits, size, advance)                                                              \
     ((uint32_t)(bits) | (uint32_t)(code_bits) << 8 | (uint32_t)(size) << 16 | (uint32_t)(advance) << 24)
 #define SPK_HUFFMAN_LONG 0x80u /* an entry's first byte has this bit: the code is longer than SPK_HUFFMAN_PEEK */
 #define SPK_HUFFMAN_END 128u
 #define SPK_HUFFMAN_BAD 64u
-#define SPK_HUFFMAN_BITS_MAX 27u /* of a code and its number */
+#define SPK_HUFFMAN_BITS_MAX 30u /* of a code and its number */
 
 /* Two codes at once, as AC needs most of the time: one with its number, which is then known (`value`, at `place` places
  * further on, after `first` bits), and the code behind it, whose number may reach beyond what was looked up. The lower
@@ -35,12 +43,14 @@ typedef struct spk_huffman {
     int32_t max[17];               /* largest code of each length, -1 without */
     int32_t offset[17];            /* from a code to its place in symbol */
     uint8_t bits[17], values[256]; /* as given */
-    bool dc, made;
+    spk_huffman_kind kind;
+    bool made;
 } spk_huffman;
 
 /* From a DHT segment's contents: bits[1 .. 16] and values, 256 of them. False if it is out of order, or has symbols
- * that no encoder needs. Costs nothing for the table that is there already. */
-bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t values[256], bool dc);
+ * that no encoder needs; in AC of progressive scans these are BAD. Costs nothing for the table that is there already.
+ */
+bool spk_huffman_make(spk_huffman *h, const uint8_t bits[17], const uint8_t values[256], spk_huffman_kind kind);
 
 /* The entry of the code that the upper bits of `window` start with. */
 uint32_t spk_huffman_find(const spk_huffman *h, uint64_t window);
