@@ -1,5 +1,6 @@
-/* JPEG to rows: baseline files with jpeg_baseline.c, which is faster; others, and those it stops in, with
- * libjpeg-turbo, whose errors are the only ones. What was given out before it stopped is not given out again.
+/* JPEG to rows: with jpeg_baseline.c and, in several scans, jpeg_scans.c, which are faster; what they do not know, and
+ * files that they stop in, with libjpeg-turbo, whose errors are the only ones. What was given out before they stopped
+ * is not given out again.
  *
  * Of libjpeg: only the part is brought to pixels: rows above are skipped from row 0 on, columns beside are cropped,
  * rows below are never reached. Smooth chroma upsampling looks one chroma sample to either side, so a crop of libjpeg's
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "image/jpeg_baseline.h"
+#include "image/jpeg_scans.h"
 #include "image/jpeg_trap.h"
 
 #define ROWS 16u
@@ -22,7 +23,8 @@ struct spk_jpeg_decode {
     uint8_t *line; /* one row converted */
     size_t cap_rows, cap_line;
     spk_jpeg_baseline *baseline; /* made when first used */
-    uint32_t given;              /* rows that it gave out */
+    spk_jpeg_scans *scans;       /* that, too */
+    uint32_t given;              /* rows that they gave out */
     bool did_own;
 };
 
@@ -46,6 +48,7 @@ void spk_jpeg_decode_free(spk_jpeg_decode *d)
         return;
     spk_jpeg_trap_destroy(&d->trap);
     spk_jpeg_baseline_free(d->baseline);
+    spk_jpeg_scans_free(d->scans);
     free(d->rows);
     free(d->line);
     free(d);
@@ -180,9 +183,15 @@ static spk_status decode_own(spk_jpeg_decode *d, const spk_decode_job *job, spk_
     d->did_own = false;
     if (engine == SPK_JPEG_LIBJPEG || job->denom != 1 || (engine == SPK_JPEG_OWN && !spk_jpeg_baseline_is_fast()))
         return SPK_OK;
-    if (!d->baseline)
-        SPK_TRY(spk_jpeg_baseline_new(&d->baseline, err));
-    SPK_TRY(spk_jpeg_baseline_run(d->baseline, &d->jpeg, job, engine, &d->given, err));
+    if (jpeg_has_multiple_scans(&d->jpeg)) {
+        if (!d->scans)
+            SPK_TRY(spk_jpeg_scans_new(&d->scans, err));
+        SPK_TRY(spk_jpeg_scans_run(d->scans, &d->jpeg, d->trap.file_bytes, job, engine, &d->given, err));
+    } else {
+        if (!d->baseline)
+            SPK_TRY(spk_jpeg_baseline_new(&d->baseline, err));
+        SPK_TRY(spk_jpeg_baseline_run(d->baseline, &d->jpeg, job, engine, &d->given, err));
+    }
     d->did_own = d->given == job->part.h;
     return SPK_OK;
 }

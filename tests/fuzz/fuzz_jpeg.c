@@ -1,5 +1,5 @@
-/* Our baseline JPEG decoder against libjpeg-turbo: the same status, text and pixels, with vectors and without. The
- * first six bytes choose part and channels, the rest is the file. */
+/* Our JPEG decoders against libjpeg-turbo: the same status, text and pixels, with vectors and without. The first six
+ * bytes choose part and channels, the rest is the file. */
 #include "fuzz_image.h"
 
 #include "image/decoder.h"

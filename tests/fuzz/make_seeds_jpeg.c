@@ -1,7 +1,7 @@
 /* Writes the seed files of the fuzz targets jpeg and transcode: make_seeds_jpeg OUT makes OUT/jpeg/, OUT/transcode/. */
 #include <sys/stat.h>
 
-#include "../unit/jpeg_variants.h"
+#include "../unit/jpeg_scripts.h"
 
 static void save(const char *out, const char *target, unsigned number, const unsigned char *image, size_t n)
 {
@@ -47,6 +47,15 @@ int main(int argc, char **argv)
             memset(image + n - 40, 0xFF, 40);
         save(argv[1], "jpeg", i, image, n);
         save(argv[1], "transcode", i, image, n);
+        free(image);
+    }
+    for (unsigned i = 0; i < SCRIPTS; i++) { /* those of transcode are coef-jpeg-N */
+        jpeg_variant v = variant_of(&scripts[i], i % LAYOUTS);
+        size_t n;
+        v.width = v.height = 30 + i;
+        v.restart = i % 3 == 1 ? 2 : 0;
+        unsigned char *image = encode_scans(&v, scripts[i].scan, scripts[i].scans, &rng, &n);
+        save(argv[1], "jpeg", i + (unsigned)(sizeof seeds / sizeof *seeds), image, n);
         free(image);
     }
     return 0;

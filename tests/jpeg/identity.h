@@ -21,10 +21,11 @@ typedef struct kind {
     int h, v;             /* sampling of the first component; 0: that of the picture's own file */
     int chroma_h;         /* of the second; 0: 1 */
     bool optimize, progressive, arithmetic;
-    bool restart; /* a marker every 1 to 40 MCUs, or every 1 to 3 rows of them */
-    bool wide;    /* quantisation tables of 16 bits */
-    bool ours;    /* our decoder must do it without libjpeg, and it must have a stored form */
-    bool stored;  /* it must have a stored form, whoever decodes the file */
+    const struct scan_list *scans; /* NULL: libjpeg's own, if progressive */
+    bool restart;                  /* a marker every 1 to 40 MCUs, or every 1 to 3 rows of them */
+    bool wide;                     /* quantisation tables of 16 bits */
+    bool ours;                     /* our decoder must do it without libjpeg, and it must have a stored form */
+    bool stored;                   /* it must have a stored form, whoever decodes the file */
 } kind;
 
 extern const kind all_kinds[];

@@ -13,7 +13,24 @@
 #define OURS_WIDE false
 #endif
 
+struct scan_list {
+    int n;
+    jpeg_scan_info scan[16];
+};
+
 /* clang-format off */
+static const struct scan_list
+    bands = {6, {{3, {0, 1, 2}, 0, 0, 0, 0}, {1, {0}, 1, 9, 0, 0}, {1, {2}, 1, 5, 0, 0}, {1, {2}, 6, 63, 0, 0},
+                 {1, {1}, 1, 63, 0, 0}, {1, {0}, 10, 63, 0, 0}}},
+    bits = {13, {{3, {0, 1, 2}, 0, 0, 0, 2}, {1, {0}, 1, 63, 0, 3}, {1, {1}, 1, 63, 0, 2}, {1, {2}, 1, 63, 0, 1},
+                 {3, {0, 1, 2}, 0, 0, 2, 1}, {1, {0}, 1, 63, 3, 2}, {1, {1}, 1, 63, 2, 1}, {1, {0}, 1, 63, 2, 1},
+                 {2, {0, 2}, 0, 0, 1, 0}, {1, {1}, 0, 0, 1, 0}, {1, {2}, 1, 63, 1, 0}, {1, {1}, 1, 63, 1, 0},
+                 {1, {0}, 1, 63, 1, 0}}},
+    gray = {6, {{1, {0}, 0, 0, 0, 1}, {1, {0}, 1, 6, 0, 2}, {1, {0}, 7, 63, 0, 1}, {1, {0}, 1, 6, 2, 1},
+                {1, {0}, 0, 0, 1, 0}, {1, {0}, 1, 63, 1, 0}}},
+    in_turn = {3, {{1, {0}, 0, 63, 0, 0}, {1, {1}, 0, 63, 0, 0}, {1, {2}, 0, 63, 0, 0}}},
+    luma_first = {2, {{1, {0}, 0, 63, 0, 0}, {2, {1, 2}, 0, 63, 0, 0}}};
+
 const kind all_kinds[] = {
     {.name = "as it is"},
     {.name = "quality 5", .quality = 5, .ours = true},
@@ -32,9 +49,15 @@ const kind all_kinds[] = {
     {.name = "restart markers", .quality = 80, .restart = true, .ours = true},
     {.name = "restart, optimised", .quality = 95, .restart = true, .optimize = true, .ours = true},
     {.name = "16-bit tables", .quality = 60, .wide = true, .ours = OURS_WIDE},
-    {.name = "progressive", .quality = 85, .progressive = true, .stored = true},
-    {.name = "progressive 4:4:4", .quality = 95, .h = 1, .v = 1, .progressive = true, .stored = true},
-    {.name = "progressive, restart", .quality = 60, .progressive = true, .restart = true, .stored = true},
+    {.name = "progressive", .quality = 85, .progressive = true, .ours = true},
+    {.name = "progressive 4:4:4", .quality = 95, .h = 1, .v = 1, .progressive = true, .ours = true},
+    {.name = "progressive, restart", .quality = 60, .progressive = true, .restart = true, .ours = true},
+    {.name = "progressive gray", .quality = 85, .colour = JCS_GRAYSCALE, .h = 1, .v = 1, .progressive = true, .scans = &gray, .ours = true},
+    {.name = "progressive RGB", .quality = 90, .colour = JCS_RGB, .h = 1, .v = 1, .progressive = true, .ours = true},
+    {.name = "progressive, bands", .quality = 80, .colour = JCS_YCbCr, .h = 2, .v = 1, .progressive = true, .scans = &bands, .ours = true},
+    {.name = "progressive, bits", .quality = 97, .colour = JCS_YCbCr, .h = 2, .v = 2, .progressive = true, .scans = &bits, .ours = true},
+    {.name = "in turn", .quality = 85, .colour = JCS_YCbCr, .h = 2, .v = 2, .restart = true, .scans = &in_turn, .ours = true},
+    {.name = "luma first", .quality = 85, .colour = JCS_YCbCr, .h = 1, .v = 2, .scans = &luma_first, .ours = true},
     {.name = "4:1:1", .quality = 85, .colour = JCS_YCbCr, .h = 4, .v = 1},
     {.name = "4:1:0", .quality = 85, .colour = JCS_YCbCr, .h = 4, .v = 2},
     {.name = "3 x 1", .quality = 85, .colour = JCS_YCbCr, .h = 3, .v = 1},
@@ -53,7 +76,11 @@ const kind sized_kinds[] = {
     {.name = "gray, 1 to 70", .quality = 90, .colour = JCS_GRAYSCALE, .h = 1, .v = 1, .ours = true},
     {.name = "RGB, 1 to 70", .quality = 90, .colour = JCS_RGB, .h = 1, .v = 1, .ours = true},
     {.name = "all tools, 1 to 70", .quality = 40, .restart = true, .optimize = true, .wide = true, .ours = OURS_WIDE},
-    {.name = "progressive, 1 to 70", .quality = 80, .progressive = true, .stored = true},
+    {.name = "progressive, 1 to 70", .quality = 80, .progressive = true, .ours = true},
+    {.name = "prog. bands, 1 to 70", .quality = 90, .colour = JCS_YCbCr, .h = 2, .v = 1, .progressive = true, .scans = &bands, .ours = true},
+    {.name = "prog. bits, 1 to 70", .quality = 75, .colour = JCS_YCbCr, .h = 2, .v = 2, .progressive = true, .restart = true, .scans = &bits, .ours = true},
+    {.name = "prog. gray, 1 to 70", .quality = 90, .colour = JCS_GRAYSCALE, .h = 1, .v = 1, .progressive = true, .scans = &gray, .ours = true},
+    {.name = "in turn, 1 to 70", .quality = 75, .colour = JCS_YCbCr, .h = 1, .v = 2, .scans = &in_turn, .ours = true},
 };
 const size_t sized_kinds_n = sizeof sized_kinds / sizeof *sized_kinds;
 /* clang-format on */
@@ -105,6 +132,10 @@ static void set_up(struct jpeg_compress_struct *j, const picture *p, const kind 
         j->restart_interval = 1 + below(rng, 40);
     if (k->progressive)
         jpeg_simple_progression(j);
+    if (k->scans) {
+        j->scan_info = k->scans->scan;
+        j->num_scans = k->scans->n;
+    }
 }
 
 static void write_rows(struct jpeg_compress_struct *j, const picture *p, spk_rect part, uint8_t *line)

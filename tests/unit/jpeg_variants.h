@@ -103,4 +103,53 @@ static inline unsigned char *encode_variant(const jpeg_variant *v, spk_rng *rng,
     return encode_scans(v, NULL, 0, rng, n);
 }
 
+static inline uint32_t variant_pick(spk_rng *rng, uint32_t low, uint32_t high)
+{
+    return low + (uint32_t)spk_rng_below(rng, high - low + 1);
+}
+
+/* Coefficients that no picture has: libjpeg's vector code overflows in its own way. */
+static inline unsigned char *encode_wild(const jpeg_variant *v, const jpeg_scan_info *script, int scans, spk_rng *rng,
+                                         size_t *n)
+{
+    struct jpeg_decompress_struct in;
+    struct jpeg_compress_struct out;
+    struct jpeg_error_mgr e;
+    unsigned char *data = NULL, *p = encode_variant(v, rng, n);
+    unsigned long size = 0;
+    in.err = out.err = jpeg_std_error(&e);
+    e.output_message = variant_message;
+    jpeg_create_decompress(&in);
+    jpeg_create_compress(&out);
+    jpeg_mem_src(&in, p, *n);
+    jpeg_mem_dest(&out, &data, &size);
+    jpeg_read_header(&in, TRUE);
+    jvirt_barray_ptr *arrays = jpeg_read_coefficients(&in);
+    jpeg_copy_critical_parameters(&in, &out);
+    for (int c = 0; c < in.num_components; c++)
+        for (JDIMENSION y = 0; y < in.comp_info[c].height_in_blocks; y++) {
+            JBLOCKARRAY row = in.mem->access_virt_barray((j_common_ptr)&in, arrays[c], y, 1, TRUE);
+            for (JDIMENSION x = 0; x < in.comp_info[c].width_in_blocks; x++)
+                for (uint32_t k = variant_pick(rng, 0, 8); k > 0; k--)
+                    row[0][x][variant_pick(rng, 0, 2) ? variant_pick(rng, 0, 7) : variant_pick(rng, 0, 63)] =
+                        (JCOEF)((int)variant_pick(rng, 0, 2046) - 1023);
+        }
+    for (int t = 0; t < NUM_QUANT_TBLS; t++)
+        for (int i = 0; i < 64 && out.quant_tbl_ptrs[t]; i++)
+            out.quant_tbl_ptrs[t]->quantval[i] =
+                (UINT16)(variant_pick(rng, 0, 3) ? variant_pick(rng, 1, 60) : variant_pick(rng, 1, 65535));
+    if (script) {
+        out.scan_info = script;
+        out.num_scans = scans;
+    }
+    jpeg_write_coefficients(&out, arrays);
+    jpeg_finish_compress(&out);
+    jpeg_destroy_compress(&out);
+    jpeg_finish_decompress(&in);
+    jpeg_destroy_decompress(&in);
+    free(p);
+    *n = size;
+    return data;
+}
+
 #endif
