@@ -10,15 +10,28 @@ _Static_assert(64 * SPK_HUFFMAN_BITS_MAX * SPK_SCAN_SLOTS_MAX / 8 + 32 < SPK_FEE
 
 typedef enum content { SEQUENTIAL, DC_FIRST, DC_FINER } content;
 
-static SPK_INLINE int16_t *block_at(const spk_scan_plane *p, uint32_t x, uint32_t y)
+/* The number of a block among those that are kept. */
+static SPK_INLINE size_t number_of(const spk_scan_plane *p, uint32_t x, uint32_t y)
 {
-    return p->coef + 64 * ((size_t)(y - p->y0) * (p->x1 - p->x0) + (x - p->x0));
+    return (size_t)(y - p->y0) * (p->x1 - p->x0) + (x - p->x0);
+}
+
+static SPK_INLINE void clear(int16_t *block)
+{
+    for (size_t i = 0; i < 64; i += 8) /* row by row: all at once, gcc makes a loop of bytes of it, which is slow */
+        memset(block + i, 0, 8 * sizeof *block);
 }
 
 static SPK_INLINE int16_t shifted(int32_t v, uint32_t low)
 {
     return (int16_t)((uint32_t)v << low);
 }
+
+/* From a bit to the place in rows. */
+static const uint8_t place_of[64] = {63, 62, 55, 47, 54, 61, 60, 53, 46, 39, 31, 38, 45, 52, 59, 58,
+                                     51, 44, 37, 30, 23, 15, 22, 29, 36, 43, 50, 57, 56, 49, 42, 35,
+                                     28, 21, 14, 7,  6,  13, 20, 27, 34, 41, 48, 40, 33, 26, 19, 12,
+                                     5,  4,  11, 18, 25, 32, 24, 17, 10, 3,  2,  9,  16, 8,  1,  0};
 
 /* ---- MCUs with DC ---- */
 
@@ -48,16 +61,21 @@ static SPK_INLINE bool read_slot(spk_scan *s, const spk_scan_slot *slot, spk_bit
     int32_t *last = &s->coded.last_dc[slot->component];
     x = x * slot->h + slot->bx;
     y = y * slot->v + slot->by;
-    int16_t *out = keep ? block_at(p, x, y) : NULL;
+    size_t i = keep ? number_of(p, x, y) : 0;
+    int16_t *dc = keep ? p->dc + i : NULL, *out = keep ? p->coef + 64 * i : NULL;
     if (what == DC_FIRST)
-        return first_dc(b, slot->dc, last, s->low, out, keep);
+        return first_dc(b, slot->dc, last, s->low, dc, keep);
     if (what == DC_FINER) {
-        finer_dc(b, s->low, out, keep);
+        finer_dc(b, s->low, dc, keep);
         return true;
     }
-    uint32_t at = spk_bits_read_block(b, slot->dc, s->ac[slot->component], last, out, keep);
     if (keep)
+        clear(out);
+    uint32_t at = spk_bits_read_block(b, slot->dc, s->ac[slot->component], last, out, keep);
+    if (keep) {
         p->known[y * p->stride + x] = at != SPK_HUFFMAN_END;
+        *dc = (int16_t)*last;
+    }
     return !spk_bits_is_fault(at);
 }
 
@@ -141,86 +159,97 @@ static SPK_INLINE bool first_block(spk_bits *b, const spk_huffman *h, uint32_t a
     return two == to || two >= SPK_HUFFMAN_END;
 }
 
-/* Bits of `bits` from its lower end on in the places of `mask`, from its lower end on. */
-typedef uint64_t (*deposit_fn)(uint64_t bits, uint64_t mask);
-
-static uint64_t deposit_plain(uint64_t bits, uint64_t mask)
-{
-    uint64_t out = 0;
-    for (; mask; mask &= mask - 1, bits >>= 1)
-        out |= bits & 1 ? mask & -mask : 0;
-    return out;
-}
-
 #ifdef __x86_64__
 SPK_BMI static inline uint64_t deposit_bmi(uint64_t bits, uint64_t mask)
 {
     return _pdep_u64(bits, mask);
 }
-#else
-#define deposit_bmi deposit_plain
 #endif
 
-/* Corrections of the numbers in `of`: those whose bit is set. */
-static SPK_INLINE uint64_t corrections(spk_bits *b, uint64_t of, deposit_fn deposit)
+/* The bits of `bits`, from its lower end on, in the places of `mask`, from its lower end on. pdep: the processor does
+ * it, and fast. */
+static SPK_INLINE uint64_t deposit(uint64_t bits, uint64_t mask, bool pdep)
+{
+    uint64_t out = 0;
+#ifdef __x86_64__
+    if (pdep)
+        return deposit_bmi(bits, mask);
+#endif
+    (void)pdep;
+    for (; mask; mask &= mask - 1, bits >>= 1)
+        out |= bits & 1 ? mask & -mask : 0;
+    return out;
+}
+
+/* Bit number n > 0 of those that are set, from the upper end on; 0 without. */
+static SPK_INLINE uint64_t nth(uint64_t set, uint32_t n, bool pdep)
+{
+    if (pdep) /* a shift by 64 is none here, and finds nothing either */
+        return deposit((uint64_t)1 << __builtin_popcountll(set) >> (n & 63), set, pdep);
+    for (; set && n > 1; n--)
+        set &= UINT64_MAX >> 1 >> __builtin_clzll(set);
+    return set ? (uint64_t)1 << 63 >> __builtin_clzll(set) : 0;
+}
+
+/* Corrections of the numbers in `of`: those whose bit is set. Of 39 bits in the window it leaves 11. */
+static SPK_INLINE uint64_t corrections(spk_bits *b, uint64_t of, bool pdep)
 {
     uint64_t found = 0;
     uint32_t n = (uint32_t)__builtin_popcountll(of);
-    if (__builtin_expect(n > 32, 0)) { /* in two, for which there are bits enough */
+    if (__builtin_expect(n > 28, 0)) { /* in two, for which there are bits enough */
         uint64_t first = of & ~(uint64_t)UINT32_MAX;
         n = (uint32_t)__builtin_popcountll(first);
         spk_bits_refill(b);
-        found = deposit(spk_bits_next(b, n), first);
+        found = deposit(spk_bits_next(b, n), first, pdep);
         spk_bits_drop(b, n);
         spk_bits_refill(b);
         of &= UINT32_MAX;
         n = (uint32_t)__builtin_popcountll(of);
     }
-    found |= deposit(spk_bits_next(b, n), of);
+    found |= deposit(spk_bits_next(b, n), of, pdep);
     spk_bits_drop(b, n);
     return found;
 }
 
 static SPK_INLINE void correct(block *k, uint64_t which)
 {
-    while (which) {
-        uint32_t at = (uint32_t)__builtin_clzll(which);
-        int16_t *v = &k->out[spk_zigzag[at]];
+    for (; which; which &= which - 1) {
+        int16_t *v = &k->out[place_of[__builtin_ctzll(which)]];
         *v = (int16_t)(*v + shifted(*v >> 15 | 1, k->low));
-        which ^= (uint64_t)1 << (63 - at);
     }
 }
 
 /* A block of a finer scan; `band`: the scan's numbers; *run: blocks from this one on without new numbers. */
-static SPK_INLINE bool finer_block(spk_bits *b, const spk_huffman *h, uint64_t band, block *k, uint32_t *run,
-                                   deposit_fn deposit)
+static SPK_INLINE bool finer_block(spk_bits *b, const spk_huffman *h, uint64_t band, block *k, uint32_t *run, bool pdep)
 {
-    uint64_t old = k->known & band, left = band, wrong = 0;
-    while (left && *run == 0) {
+    uint64_t old = k->known & band, open = band & ~old, wrong = 0, place = 0;
+    if (*run == 0)
         spk_bits_refill(b);
-        uint32_t e = spk_bits_peek(b, h), zeros = (e >> 24) - 1, size = e >> 16 & 15;
-        if (e >> 24 == SPK_HUFFMAN_END) {
+    while ((open | old) && *run == 0) { /* there are bits enough to look a code up */
+        uint32_t e = spk_bits_peek(b, h), advance = e >> 24;
+        spk_bits_refill(b);
+        if (advance == SPK_HUFFMAN_END) {
             *run = read_run(b, e);
             break;
         }
-        uint64_t open = left & ~old;
-        uint32_t n = (uint32_t)__builtin_popcountll(open);
-        if (zeros >= n) /* also of no code at all */
+        place = nth(open, advance, pdep);
+        if (place == 0) /* so many zeros are not there; or no code */
             return false;
-        uint64_t place = deposit((uint64_t)1 << (n - 1 - zeros), open);
+        uint64_t passed = old & -place;
         bool negative = (b->window << (e >> 8 & 63)) >> 63 == 0;
         spk_bits_drop(b, e);
-        if (size > 0) {
+        if (e >> 16 & 15) {
             k->known |= place;
             if (k->keep)
-                k->out[spk_zigzag[__builtin_clzll(place)]] = shifted(negative ? -1 : 1, k->low);
+                k->out[place_of[__builtin_ctzll(place)]] = shifted(negative ? -1 : 1, k->low);
         }
-        wrong |= corrections(b, old & left & -place, deposit);
-        left &= place - 1;
+        wrong |= corrections(b, passed, pdep);
+        old &= place - 1;
+        open &= place - 1;
     }
-    if (*run > 0) {
+    if (*run > 0 && old != 0) {
         spk_bits_refill(b);
-        wrong |= corrections(b, old & left, deposit);
+        wrong |= corrections(b, old, pdep);
     }
     if (k->keep)
         correct(k, wrong);
@@ -228,15 +257,14 @@ static SPK_INLINE bool finer_block(spk_bits *b, const spk_huffman *h, uint64_t b
 }
 
 /* Numbers from to to of the scan's only component. */
-static SPK_INLINE bool read_ac(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep, bool finer,
-                               deposit_fn deposit)
+static SPK_INLINE bool read_ac(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep, bool finer, bool pdep)
 {
     uint32_t c = s->slots[0].component;
     const spk_scan_plane *p = &s->plane[c];
     const spk_huffman *h = s->ac[c];
     const uint64_t band = UINT64_MAX >> s->from & UINT64_MAX << (63 - s->to);
     uint64_t *known = p->known + y * p->stride + x;
-    block k = {keep && count > 0 ? block_at(p, x, y) : NULL, 0, s->low, keep};
+    block k = {keep && count > 0 ? p->coef + 64 * number_of(p, x, y) : NULL, 0, s->low, keep};
     spk_bits b = s->coded.bits;
     uint32_t run = s->coded.run;
     bool good = true;
@@ -251,8 +279,10 @@ static SPK_INLINE bool read_ac(spk_scan *s, uint32_t x, uint32_t y, uint32_t cou
         }
         s->coded.to_go--;
         k.known = known[i];
+        if (keep && run == 0 && k.known == 0)
+            clear(k.out);
         if (finer)
-            good = finer_block(&b, h, band, &k, &run, deposit);
+            good = finer_block(&b, h, band, &k, &run, pdep);
         else if (run == 0)
             good = first_block(&b, h, s->from - 1, s->to, &k, &run);
         known[i] = k.known;
@@ -267,40 +297,45 @@ static SPK_INLINE bool read_ac(spk_scan *s, uint32_t x, uint32_t y, uint32_t cou
 
 /* ---- with and without BMI ---- */
 
-#define READERS(how, target, deposit)                                                                                  \
-    target static bool sequential_##how(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep)                \
+#define READER(name, target, read_some, ...)                                                                           \
+    target static bool name(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep)                            \
     {                                                                                                                  \
-        return read_mcus(s, x, y, count, keep, SEQUENTIAL);                                                            \
-    }                                                                                                                  \
-    target static bool dc_first_##how(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep)                  \
-    {                                                                                                                  \
-        return read_mcus(s, x, y, count, keep, DC_FIRST);                                                              \
-    }                                                                                                                  \
-    target static bool dc_finer_##how(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep)                  \
-    {                                                                                                                  \
-        return read_mcus(s, x, y, count, keep, DC_FINER);                                                              \
-    }                                                                                                                  \
-    target static bool ac_first_##how(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep)                  \
-    {                                                                                                                  \
-        return keep ? read_ac(s, x, y, count, true, false, deposit) : read_ac(s, x, y, count, false, false, deposit);  \
-    }                                                                                                                  \
-    target static bool ac_finer_##how(spk_scan *s, uint32_t x, uint32_t y, uint32_t count, bool keep)                  \
-    {                                                                                                                  \
-        return keep ? read_ac(s, x, y, count, true, true, deposit) : read_ac(s, x, y, count, false, true, deposit);    \
+        if (keep)                                                                                                      \
+            return read_some(s, x, y, count, true, __VA_ARGS__);                                                       \
+        return read_some(s, x, y, count, false, __VA_ARGS__);                                                          \
     }
 
-READERS(plain, , deposit_plain)
-READERS(bmi, SPK_BMI, deposit_bmi)
+READER(sequential_plain, , read_mcus, SEQUENTIAL)
+READER(sequential_bmi, SPK_BMI, read_mcus, SEQUENTIAL)
+READER(dc_first_plain, , read_mcus, DC_FIRST)
+READER(dc_first_bmi, SPK_BMI, read_mcus, DC_FIRST)
+READER(dc_finer_plain, , read_mcus, DC_FINER)
+READER(dc_finer_bmi, SPK_BMI, read_mcus, DC_FINER)
+READER(ac_first_plain, , read_ac, false, false)
+READER(ac_first_bmi, SPK_BMI, read_ac, false, false)
+READER(ac_finer_plain, , read_ac, true, false)
+READER(ac_finer_bmi, SPK_BMI, read_ac, true, false)
+READER(ac_finer_pdep, SPK_BMI, read_ac, true, true)
+
+/* AMD's first processors with PDEP take up to 300 cycles for it. */
+static bool is_pdep_slow(void)
+{
+#ifdef __x86_64__
+    return __builtin_cpu_is("znver1") || __builtin_cpu_is("znver2") || __builtin_cpu_is("bdver4");
+#else
+    return true;
+#endif
+}
 
 spk_scan_fn spk_scan_reader(const spk_scan *s, bool progressive, bool finer, bool vectors)
 {
     if (!progressive)
         return vectors ? sequential_bmi : sequential_plain;
-    if (s->from > 0 && !finer)
-        return vectors ? ac_first_bmi : ac_first_plain;
-    if (s->from > 0)
-        return vectors ? ac_finer_bmi : ac_finer_plain;
-    if (finer)
+    if (s->from == 0 && finer)
         return vectors ? dc_finer_bmi : dc_finer_plain;
-    return vectors ? dc_first_bmi : dc_first_plain;
+    if (s->from == 0)
+        return vectors ? dc_first_bmi : dc_first_plain;
+    if (!finer)
+        return vectors ? ac_first_bmi : ac_first_plain;
+    return !vectors ? ac_finer_plain : is_pdep_slow() ? ac_finer_bmi : ac_finer_pdep;
 }

@@ -11,7 +11,8 @@ typedef struct spk_scan_plane {
     uint32_t wide, high;     /* blocks of the image, without those that only complete MCUs */
     uint32_t x0, x1, y0, y1; /* those kept */
     size_t stride;           /* blocks in a row of `known` */
-    int16_t *coef;           /* of those kept, row by row; each has its 64 in rows, still quantised */
+    int16_t *dc;             /* of those kept, row by row */
+    int16_t *coef;           /* of those kept that know of any AC: 64, in rows, still quantised, without DC */
     uint64_t *known;         /* bit 63 - k: number k > 0 in zigzag order is not zero */
 } spk_scan_plane;
 

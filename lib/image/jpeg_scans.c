@@ -10,7 +10,7 @@
 #include "image/checker.h"
 #include "image/jpeg_progressive.h"
 
-#define MEMORY_KEPT ((size_t)4 << 20)  /* bytes that stay for the next image */
+#define MEMORY_KEPT ((size_t)2 << 20)  /* bytes that stay for the next image */
 #define BLOCKS_MAX ((uint64_t)1 << 23) /* larger images are for libjpeg, which has its own bounds */
 #define LOW_MAX 5u                     /* 10 bits more still are 16 bits with a sign */
 #define ITEMS 32u
@@ -74,31 +74,40 @@ static bool read_header(spk_jpeg_scans *d, const struct jpeg_decompress_struct *
     return same;
 }
 
-/* Places all in one block of memory: the number of bytes; with `base` NULL only counts. */
-static size_t place(spk_jpeg_scans *d, uint8_t *base)
+/* Places all in one block of memory, what must be zero first; with `base` NULL only counts. */
+static size_t place(spk_jpeg_scans *d, uint8_t *base, size_t *zero)
 {
     const spk_jpeg_raster *r = &d->raster;
-    size_t at = 0;
+    size_t at = 0, kept[3];
     for (uint32_t c = 0; c < r->shape.components; c++) {
         const spk_coef_component *k = &d->walk.header.component[c];
         uint32_t h = c == 0 ? r->shape.h : 1, v = c == 0 ? r->shape.v : 1;
         spk_scan_plane *p = &d->scan.plane[c];
-        *p = (spk_scan_plane){k->wide, k->high, r->mcu_x0 * h, r->mcu_x1 * h, r->mcu_y0 * v, r->mcu_y1 * v, 0, 0, 0};
-        p->stride = (size_t)r->mcus_x * h;
-        p->coef = base ? (int16_t *)(void *)(base + at) : NULL;
-        at += 64 * sizeof *p->coef * (size_t)(p->x1 - p->x0) * (p->y1 - p->y0);
+        *p = (spk_scan_plane){.wide = k->wide, .high = k->high, .stride = (size_t)r->mcus_x * h};
+        p->x0 = r->mcu_x0 * h;
+        p->x1 = r->mcu_x1 * h;
+        p->y0 = r->mcu_y0 * v;
+        p->y1 = r->mcu_y1 * v;
+        kept[c] = (size_t)(p->x1 - p->x0) * (p->y1 - p->y0);
+        p->known = base ? (uint64_t *)(void *)(base + at) : NULL;
+        at += sizeof *p->known * p->stride * r->mcus_y * v;
     }
     for (uint32_t c = 0; c < r->shape.components; c++) {
-        spk_scan_plane *p = &d->scan.plane[c];
-        p->known = base ? (uint64_t *)(void *)(base + at) : NULL;
-        at += sizeof *p->known * p->stride * r->mcus_y * (c == 0 ? r->shape.v : 1);
+        d->scan.plane[c].dc = base ? (int16_t *)(void *)(base + at) : NULL;
+        at += sizeof(int16_t) * kept[c];
+    }
+    *zero = at;
+    at = (at + 31) & ~(size_t)31;
+    for (uint32_t c = 0; c < r->shape.components; c++) {
+        d->scan.plane[c].coef = base ? (int16_t *)(void *)(base + at) : NULL;
+        at += 64 * sizeof(int16_t) * kept[c];
     }
     return at;
 }
 
 static spk_status make_room(spk_jpeg_scans *d, spk_error *err)
 {
-    size_t bytes = (place(d, NULL) + 31) & ~(size_t)31;
+    size_t zero, bytes = (place(d, NULL, &zero) + 31) & ~(size_t)31;
     if (bytes > d->bytes) {
         free_memory(d);
         d->memory = aligned_alloc(32, bytes);
@@ -106,8 +115,8 @@ static spk_status make_room(spk_jpeg_scans *d, spk_error *err)
             return spk_error_nomem(err, bytes);
         d->bytes = bytes;
     }
-    memset(d->memory, 0, bytes);
-    place(d, d->memory);
+    place(d, d->memory, &zero);
+    memset(d->memory, 0, zero);
     return SPK_OK;
 }
 
@@ -225,14 +234,17 @@ static bool transform_row(spk_jpeg_scans *d, uint32_t c, uint32_t y, uint8_t *ou
     size_t stride = d->raster.stride[c];
     uint32_t n = 0, wide = (p->x1 < p->wide ? p->x1 : p->wide) - p->x0;
     const uint64_t *known = p->known + y * p->stride + p->x0;
-    const int16_t *coef = p->coef + 64 * (size_t)(y - p->y0) * (p->x1 - p->x0);
+    size_t first = (size_t)(y - p->y0) * (p->x1 - p->x0);
+    const int16_t *dc = p->dc + first;
+    int16_t *coef = p->coef + 64 * first;
     spk_idct_item items[ITEMS];
     bool same = true;
     for (uint32_t x = 0; x < wide; x++, coef += 64, out += 8) {
         if (known[x] == 0) {
-            same = spk_jpeg_raster_fill(out, stride, coef[0] * d->quant[c][0]) && same;
+            same = spk_jpeg_raster_fill(out, stride, dc[x] * d->quant[c][0]) && same;
             continue;
         }
+        coef[0] = dc[x];
         items[n++] = (spk_idct_item){coef, out};
         if (n == ITEMS) {
             same = k->idct(items, n, d->quant[c], stride) && same;

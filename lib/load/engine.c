@@ -14,7 +14,7 @@
 
 #define LOOK_AHEAD_MAX 8u
 #define SHARDS_SPARE 2u /* open shards beside one for each lane */
-#define FIXED_MEMORY ((uint64_t)12 << 20)
+#define FIXED_MEMORY ((uint64_t)14 << 20)
 
 struct spk_engine {
     uint8_t *base;
