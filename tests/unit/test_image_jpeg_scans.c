@@ -3,6 +3,7 @@
 #include "check_main.h"
 
 #include "jpeg_compare.h"
+#include "jpeg_odd_scans.h"
 #include "jpeg_scripts.h"
 
 static void setup(void)
@@ -175,6 +176,27 @@ START_TEST(wild_coefficients)
 }
 END_TEST
 
+START_TEST(odd_codes)
+{
+    static odd_file f;
+    f = (odd_file){.p = malloc(ODD_BYTES), .rng = &rng};
+    for (uint32_t i = 0; i < (long_run ? 20000 : 1500); i++) {
+        uint32_t wide = pick(1, 20), high = pick(1, 20);
+        spk_rect part = {pick(0, 8 * wide - 1), pick(0, 8 * high - 1), 1, 1};
+        part.w = pick(1, 8 * wide - part.x);
+        part.h = pick(1, 8 * high - part.y);
+        f.code_bits = i % 3 == 0 ? 8 : i % 3 == 1 ? 12 : 16;
+        f.restart = i % 4 == 0 ? pick(1, 50) : 0;
+        f.last = pick(0, 7);
+        odd_write(&f, wide, high);
+        compare(f.p, f.n, NULL, 3, no_limits, "odd codes");
+        ck_assert_str_eq(expected.text, "");
+        compare(f.p, f.n, &part, 3, no_limits, "odd codes");
+    }
+    free(f.p);
+}
+END_TEST
+
 /* ---- damage ---- */
 
 /* A place between the first SOS and the end. */
@@ -330,6 +352,7 @@ static Suite *suite(void)
     tcase_add_test(t, others_are_left_to_libjpeg);
     tcase_add_test(t, number_of_scans);
     tcase_add_test(t, wild_coefficients);
+    tcase_add_test(t, odd_codes);
     tcase_add_test(t, damage);
     tcase_add_test(t, between_scans);
     suite_add_tcase(s, t);
