@@ -71,23 +71,33 @@ def write_list(bench, paths):
 JPEG_IMAGES = 800    # enough for every kind of file in the corpus
 
 
+def engine_lines(run, ways, suffix=""):
+    """Of jpeg_engines: for each way its number, its name, what to say of the images, targets whole and cropped."""
+    result, lines = run.json(), []
+    images = result["images"]
+    for way, decoder, note, targets in ways:
+        for name, what, target in zip(("whole", "crop"), ("whole images", "random crops"), targets):
+            ratios = [figures[1] / figures[way] for figures in result[name]]
+            ours, libjpeg = (statistics.median(f[i] for f in result[name]) / images * 1e6 for i in (way, 1))
+            detail = (f"{ours:.0f} against {libjpeg:.0f} us of CPU time; ratios {min(ratios):.3g} to "
+                      f"{max(ratios):.3g}; {note.format(**result)}")
+            lines.append(Line("jpeg", f"libjpeg-turbo / {decoder}{suffix}, {what}", statistics.median(ratios), "x",
+                              False, target, detail, run.foreign, {"cpu_seconds": result[name]}))
+    return lines
+
+
+OWN_NOTE = "{own} of {images} images without libjpeg"
+FAST_NOTE = "{fast} of {images} images as coefficients"
+
+
 def measure_jpeg(bench):
     """Our JPEG decoder against libjpeg-turbo, image by image in turn, on one core, in CPU time."""
     paths = bench.corpus.paths
     listing = write_list(bench, paths[::max(1, len(paths) // JPEG_IMAGES)])
     run = bench.machine.run(pinned(bench, [bench.helper("jpeg_engines"), str(bench.rounds), listing]))
-    result = run.json()
-    images, lines = result["images"], []
-    for way, decoder, count, targets in ((0, "our JPEG decoder", result["own"], (1.25, 1.2)),
-                                         (2, "--jpeg fast", result["fast"], (2.3, 2.6))):
-        for name, what, target in zip(("whole", "crop"), ("whole images", "random crops"), targets):
-            ratios = [figures[1] / figures[way] for figures in result[name]]
-            ours, libjpeg = (statistics.median(f[i] for f in result[name]) / images * 1e6 for i in (way, 1))
-            detail = (f"{ours:.0f} against {libjpeg:.0f} us of CPU time; ratios {min(ratios):.3g} to "
-                      f"{max(ratios):.3g}; {count} of {images} images without libjpeg")
-            lines.append(Line("jpeg", f"libjpeg-turbo / {decoder}, {what}", statistics.median(ratios), "x", False,
-                              target, detail, run.foreign, {"cpu_seconds": result[name]}))
-    return lines + measure_progressive(bench)
+    ways = ((0, "our JPEG decoder", OWN_NOTE, (1.25, 1.2)),
+            (2, "--jpeg fast", FAST_NOTE, (2.3, 2.6)))
+    return engine_lines(run, ways) + measure_progressive(bench)
 
 
 def measure_progressive(bench):
@@ -95,15 +105,11 @@ def measure_progressive(bench):
     paths = bench.corpus.paths
     listing = write_list(bench, paths[::max(1, 4 * len(paths) // JPEG_IMAGES)])
     run = bench.machine.run(pinned(bench, [bench.helper("jpeg_engines"), str(bench.rounds), listing, "progressive"]))
+    ways = ((0, "our JPEG decoder", OWN_NOTE, (1.6, 2)),
+            (2, "--jpeg fast", FAST_NOTE, (5, 5)))
+    lines = engine_lines(run, ways, ", progressive")
     result = run.json()
-    images, lines = result["images"], []
-    for name, what in ("whole", "whole images"), ("crop", "random crops"):
-        ratios = [figures[1] / figures[2] for figures in result[name]]
-        fast, libjpeg = (statistics.median(f[i] for f in result[name]) / images * 1e6 for i in (2, 1))
-        detail = (f"{fast:.0f} against {libjpeg:.0f} us of CPU time; ratios {min(ratios):.3g} to {max(ratios):.3g}; "
-                  f"{result['fast']} of {images} images as coefficients")
-        lines.append(Line("jpeg", f"libjpeg-turbo / --jpeg fast, progressive, {what}", statistics.median(ratios), "x",
-                          False, 5, detail, run.foreign, {"cpu_seconds": result[name]}))
+    images = result["images"]
     share = 100 * result["fast_bytes"] / result["bytes"]
     lines.append(Line("jpeg", "--jpeg fast, progressive, bytes of the files", share, "%", True, 100,
                       f"{result['pack'] / images * 1e3:.1f} ms of CPU time each to store and verify", run.foreign))
