@@ -78,7 +78,7 @@ static bool read_header(spk_jpeg_scans *d, const struct jpeg_decompress_struct *
 static size_t place(spk_jpeg_scans *d, uint8_t *base, size_t *zero)
 {
     const spk_jpeg_raster *r = &d->raster;
-    size_t at = 0, kept[3];
+    size_t at = 0, kept[3] = {0};
     for (uint32_t c = 0; c < r->shape.components; c++) {
         const spk_coef_component *k = &d->walk.header.component[c];
         uint32_t h = c == 0 ? r->shape.h : 1, v = c == 0 ? r->shape.v : 1;

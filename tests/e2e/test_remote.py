@@ -196,7 +196,7 @@ def test_each_fault_ends_in_one_clear_error(case):
     def one(web, fault):
         with running(FaultProxy(web.address, [fault], stall=20)) as a, running(FaultProxy(web.address, [fault], stall=20)) as b:
             cache, start = case.dir / f"cache-{fault}", time.monotonic()
-            done = case.run(case.command, "stream", *STREAM, "--image", "none", "-w", "1", "--batches", "1", "--deadline",
+            done = case.run(case.command, "stream", "--batch-size", "64", "--image", "none", "-w", "1", "--batches", "1", "--deadline",
                             "3", "--cache-dir", cache, "--mirror", b.url + "/set", a.url + "/set")
             took = time.monotonic() - start
             lines = done.text.splitlines()
