@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/options.h"
+#include "base/threads.h"
 #include "dataset/publish.h"
 #include "io/url.h"
 
@@ -158,31 +159,20 @@ static bool wait_for_all(run *r)
 static spk_status send_shards(run *r, spk_error *err)
 {
     pthread_t threads[JOBS_MAX];
-    pthread_condattr_t monotonic;
     int jobs = r->options.jobs > 0 ? r->options.jobs : JOBS, started = 0;
     jobs = jobs < JOBS_MAX ? jobs : JOBS_MAX;
     jobs = (uint64_t)jobs < r->dataset->catalog.n ? jobs : (int)r->dataset->catalog.n;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->ended, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    spk_cond_init_monotonic(&r->ended);
     spk_status st = SPK_OK;
     set_waits(r, is_stopped);
-    for (; started < jobs; started++) {
-        pthread_mutex_lock(&r->lock);
-        r->working++;
-        pthread_mutex_unlock(&r->lock);
-        int failed = pthread_create(&threads[started], NULL, work, r);
-        if (!failed)
-            continue;
-        pthread_mutex_lock(&r->lock);
-        r->working--;
-        pthread_mutex_unlock(&r->lock);
-        if (started == 0)
-            st = spk_error_sys(err, failed, "cannot start a thread");
-        break;
-    }
+    pthread_mutex_lock(&r->lock); /* none ends before all are counted */
+    while (started < jobs && spk_thread_start(&threads[started], work, r))
+        started++;
+    r->working = started;
+    pthread_mutex_unlock(&r->lock);
+    if (started == 0 && jobs > 0)
+        st = spk_error_sys(err, EAGAIN, "cannot start a thread");
     bool cancelled = wait_for_all(r);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "dataset/verify.h"
 
 #define TICK_NS 100000000L
@@ -103,13 +104,9 @@ static spk_status collect(crew *c, const spk_verify_hooks *hooks, spk_error *err
 
 static void init_sync(crew *c)
 {
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->room, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->done, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    spk_cond_init_monotonic(&c->done);
 }
 
 spk_status spk_verify_run(spk_verify_target *t, int jobs, const spk_verify_hooks *hooks, spk_error *err)
@@ -125,13 +122,10 @@ spk_status spk_verify_run(spk_verify_target *t, int jobs, const spk_verify_hooks
         status = spk_error_nomem(err, c.slots_n * sizeof *c.slots);
         goto out;
     }
-    for (; started < wanted; started++) {
-        int failed = pthread_create(&threads[started], NULL, work, &c);
-        if (failed && started == 0)
-            status = spk_error_sys(err, failed, "cannot start a thread");
-        if (failed)
-            break;
-    }
+    while (started < wanted && spk_thread_start(&threads[started], work, &c))
+        started++;
+    if (started == 0 && wanted > 0)
+        status = spk_error_sys(err, EAGAIN, "cannot start a thread");
     if (status == SPK_OK)
         status = collect(&c, hooks, err);
 out:

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/threads.h"
 #include "pack/build_parts.h"
-#include "pack/threads.h"
 
 #define PROGRESS_NS 100000000 /* between two reports */
 

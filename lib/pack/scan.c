@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "pack/names.h"
 #include "pack/scan_walk.h"
-#include "pack/threads.h"
 
 #define WALKERS_MAX 16u       /* more only wait for each other */
 #define PROGRESS_NS 100000000 /* between two calls of the hook */

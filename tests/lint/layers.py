@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Refuses includes that point upward or sideways, and third-party headers outside their place.
+"""Refuses includes that point upward or sideways, third-party headers outside their place, and threads started elsewhere than
+in base/, which keeps the program's signals away from them.
 
 layers.py [ROOT]: prints one line per bad include and exits 1 if there is any. The picture is in lib/README.md.
 """
@@ -30,6 +31,8 @@ CONFINED = [
     (r"cuda.*", r"lib/load/pinned_cuda\.c"),
     (r"Python\.h", r"lib/python/.*"),
 ]
+# Who starts threads: load/ has its own ways for the trainer's memory and in the worker, with the signals kept away too.
+THREADS = r"lib/base/threads\.c|lib/load/(populate|worker)\.c|examples/.*"
 SYSTEM = set(
     """assert ctype dirent dlfcn endian errno fcntl float fnmatch ftw getopt glob grp inttypes iso646 langinfo libgen link
     limits locale malloc math memory netdb poll pthread pwd regex sched search semaphore setjmp signal spawn stdalign
@@ -93,6 +96,9 @@ def main():
                 why = found and problem(path, found[1], found[2])
                 if why:
                     print(f"{path}:{number}: {found[2]}: {why}")
+                    bad += 1
+                if re.search(r"\bpthread_create\s*\(", line) and not re.fullmatch(THREADS, path):
+                    print(f"{path}:{number}: pthread_create: threads are started by spk_thread_start")
                     bad += 1
     return 1 if bad else 0
 

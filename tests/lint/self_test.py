@@ -28,6 +28,7 @@ CASES = [
     ("layers.py", "lib/pack/a.c", "#include <jpeglib.h>\n", "belongs in lib/image"),
     ("layers.py", "lib/pack/a.c", "#include <openssl/evp.h>\n", "belongs in lib/base/hash.c"),
     ("layers.py", "lib/base/a.c", "#include <glib.h>\n", "new dependency"),
+    ("layers.py", "lib/dataset/a.c", "int x = pthread_create(&t, NULL, f, NULL);\n", "spk_thread_start"),
     ("layers.py", "lib/include/shardpack/a.h", '#include "base/buf.h"\n', "public headers"),
     ("sizes.py", "lib/base/a.c", FUNCTION % ("    f();\n" * 76), None),
     ("sizes.py", "lib/base/a.c", FUNCTION % ("    f();\n" * 77), "f: 81 lines, at most 80"),

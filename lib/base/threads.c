@@ -1,6 +1,6 @@
 /* Thin covers of pthread calls that take several steps. No state. */
 #define _GNU_SOURCE /* pthread_condattr_setclock is POSIX; sigset calls too */
-#include "pack/threads.h"
+#include "base/threads.h"
 
 #include <signal.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* Starting threads of the library. */
-#ifndef SPK_PACK_THREADS_H
-#define SPK_PACK_THREADS_H
+#ifndef SPK_BASE_THREADS_H
+#define SPK_BASE_THREADS_H
 
 #include <pthread.h>
 #include <stdbool.h>
