@@ -1,4 +1,5 @@
-/* The parts of shardpack pack: options (cmd_pack.c), what is said about the result (cmd_pack_report.c). */
+/* The parts of shardpack pack: options (cmd_pack.c), what is said about the result (cmd_pack_report.c). The rows and
+ * words here are those of shardpack repack, too. */
 #ifndef TOOLS_CMD_PACK_H
 #define TOOLS_CMD_PACK_H
 
@@ -23,6 +24,21 @@ typedef struct pack_values {
 } pack_values;
 
 enum { FRAMES_MANY, FRAMES_SINGLE };
+
+extern const char *const pack_jpeg_words[]; /* as spk_jpeg_mode */
+
+/* clang-format off */
+#define PACK_RUN_ROWS(type)                                                                                            \
+    {.name = "jobs", .kind = OPT_U64, .letter = 'j', .arg = "N", .offset = offsetof(type, jobs),                       \
+     .def = "the CPU quota", .min = 1, .max = 1024, .help = "Threads. Does not change the result."},                   \
+    {.name = "force", .kind = OPT_FLAG, .letter = 'f', .offset = offsetof(type, force),                                \
+     .help = "Pack anew if DST holds another dataset, or an interrupted run that does not match."}
+
+#define PACK_OUTPUT_ROWS(type)                                                                                         \
+    {.name = "json", .kind = OPT_FLAG, .offset = offsetof(type, json), .help = "Print the result as one JSON object."},\
+    {.name = "quiet", .kind = OPT_FLAG, .letter = 'q', .offset = offsetof(type, quiet),                                \
+     .help = "No progress, notes or summary."}
+/* clang-format on */
 
 #define PACK_NAME_MAX 64 /* characters of a prefix, or of a split's name */
 

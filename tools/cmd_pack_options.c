@@ -6,11 +6,11 @@
 
 extern const opt pack_options[];
 
+const char *const pack_jpeg_words[] = {"keep", "fast", NULL};
 static const char *const frames_words[] = {"many", "single", NULL};
 static const char *const check_words[] = {"decode", "header", "none", NULL}; /* as spk_check */
 static const char *const bad_words[] = {"fail", "skip", "keep", NULL};       /* as spk_on_bad */
 static const char *const label_words[] = {"auto", "folders", "none", NULL};  /* as spk_labels */
-static const char *const jpeg_words[] = {"keep", "fast", NULL};              /* as spk_jpeg_mode */
 static const char *const stem_words[] = {"last", "first", NULL};             /* as spk_stem */
 
 #define AT(member) .offset = offsetof(pack_values, member)
@@ -87,7 +87,7 @@ const opt pack_options[] = {
      .arg = "HOW",
      AT(jpeg),
      .def = "keep",
-     .values = jpeg_words,
+     .values = pack_jpeg_words,
      .help = "How JPEG files are stored: as they are, or fast: as their coefficients, which takes less "
              "room and is decoded by the loader 3 times as fast as by libjpeg-turbo, to the same pixels. All "
              "commands and readers of shardpack give "
@@ -169,27 +169,13 @@ const opt pack_options[] = {
      .help = "Begin of the shards' names."},
 
     {.help = "Running"},
-    {.name = "jobs",
-     .kind = OPT_U64,
-     .letter = 'j',
-     .arg = "N",
-     AT(jobs),
-     .def = "the CPU quota",
-     .min = 1,
-     .max = 1024,
-     .help = "Threads. Does not change the result."},
-    {.name = "force",
-     .kind = OPT_FLAG,
-     .letter = 'f',
-     AT(force),
-     .help = "Pack anew if DST holds another dataset, or an interrupted run that does not match."},
+    PACK_RUN_ROWS(pack_values),
     {.name = "dry-run",
      .kind = OPT_FLAG,
      .letter = 'n',
      AT(dry_run),
      .help = "Look and plan only; no image is checked, nothing is written."},
-    {.name = "json", .kind = OPT_FLAG, AT(json), .help = "Print the result as one JSON object."},
-    {.name = "quiet", .kind = OPT_FLAG, .letter = 'q', AT(quiet), .help = "No progress, notes or summary."},
+    PACK_OUTPUT_ROWS(pack_values),
     {.name = "verbose", .kind = OPT_FLAG, .letter = 'v', AT(verbose), .help = "Say more, and list every bad file."},
     {0},
 };

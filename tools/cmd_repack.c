@@ -16,8 +16,6 @@ typedef struct repack_values {
     remote_values remote;
 } repack_values;
 
-static const char *const jpeg_words[] = {"keep", "fast", NULL}; /* as spk_jpeg_mode */
-
 #define AT(member) .offset = offsetof(repack_values, member)
 
 static const opt options[] = {
@@ -25,34 +23,20 @@ static const opt options[] = {
      .kind = OPT_ENUM,
      .arg = "HOW",
      AT(jpeg),
-     .values = jpeg_words,
+     .values = pack_jpeg_words,
      .help = "How JPEG files are stored in DST: as they are, or fast, as in \"shardpack pack\". Must be given."},
     {.name = "allow-unrestorable",
      .kind = OPT_FLAG,
      AT(allow_unrestorable),
      .help = "With --jpeg=fast as in \"shardpack pack\". With --jpeg=keep: where the file of an image was lost in that "
              "way, store the other file with its pixels; without this that is an error."},
-    {.name = "jobs",
-     .kind = OPT_U64,
-     .letter = 'j',
-     .arg = "N",
-     AT(jobs),
-     .def = "the CPU quota",
-     .min = 1,
-     .max = 1024,
-     .help = "Threads. Does not change the result."},
-    {.name = "force",
-     .kind = OPT_FLAG,
-     .letter = 'f',
-     AT(force),
-     .help = "Pack anew if DST holds another dataset, or an interrupted run that does not match."},
+    PACK_RUN_ROWS(repack_values),
     {.name = "dry-run",
      .kind = OPT_FLAG,
      .letter = 'n',
      AT(dry_run),
      .help = "Read the indexes and plan only; nothing is written."},
-    {.name = "json", .kind = OPT_FLAG, AT(json), .help = "Print the result as one JSON object."},
-    {.name = "quiet", .kind = OPT_FLAG, .letter = 'q', AT(quiet), .help = "No progress, notes or summary."},
+    PACK_OUTPUT_ROWS(repack_values),
     {.name = "verbose", .kind = OPT_FLAG, .letter = 'v', AT(verbose), .help = "Say more."},
     REMOTE_ROWS(repack_values),
     {0},
