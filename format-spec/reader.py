@@ -31,6 +31,8 @@ KEY = re.compile(rb"[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*")
 FIELD = re.compile(rb"[a-z0-9_]+(\.[a-z0-9_]+)*")
 ENCODING = re.compile(rb"[a-z0-9_-]{1,63}")
 HEX64 = re.compile(r"[0-9a-f]{64}")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+URL = re.compile(r"(https?|s3)://.+", re.IGNORECASE)
 TABLE_HEAD = "#path\tsamples\tframes\tbytes\ttar_bytes\tindex_offset\ttail_sha256"
 
 # offset of the data, within the frame; original: size of what it stands for
@@ -67,7 +69,7 @@ def walk_frame(pread, start, size, content, rule_header, rule_end):
     require(head[:4] == b"\x28\xb5\x2f\xfd" and len(head) >= 6, rule_header, "not a zstd frame")
     flags = head[4]
     single, at = flags >> 5 & 1, 5
-    require(not flags & 8, rule_header, "reserved bit set in the zstd header")
+    require(not flags & 0x18, rule_header, "reserved or unused bit set in the zstd header")
     require(not flags & 3, rule_header, "zstd frame asks for a dictionary")
     require(flags & 4, rule_header, "zstd frame has no checksum")
     window = 0
@@ -424,7 +426,7 @@ class Dataset:
     def get(self, where, name, kind, check=None):
         value = where.get(name)
         ok = isinstance(value, kind) and not isinstance(value, bool) and (check is None or check(value))
-        ok = ok and (kind is not int or 0 <= value <= MAX_NUMBER)
+        ok = ok and (kind is not int or 0 <= value <= MAX_NUMBER) and not (kind is str and CONTROL.search(value))
         require(ok, "manifest-member", "manifest: bad or missing '%s'", name)
         return value
 
@@ -458,7 +460,13 @@ class Dataset:
                 require(ok, "manifest-member", "manifest: bad 'stored' of field '%s'", field["name"])
         require(names == sorted(set(names)), "manifest-member", "manifest: field names not ascending")
         classes = get(m, "classes", list)
-        require(all(isinstance(c, str) for c in classes), "manifest-member", "manifest: bad 'classes'")
+        ok = all(isinstance(c, str) and not CONTROL.search(c) for c in classes)
+        require(ok, "manifest-member", "manifest: bad 'classes'")
+        mirrors = get(m, "mirrors", list) if "mirrors" in m else []
+        ok = len(mirrors) <= 16 and all(isinstance(u, str) and URL.fullmatch(u) and not CONTROL.search(u) for u in mirrors)
+        require(ok, "manifest-member", "manifest: bad 'mirrors'")
+        if "pack" in m:
+            get(m, "pack", dict)
         if "images" in m:
             images = get(m, "images", dict)
             count = get(images, "count", int, lambda v: v > 0)
@@ -473,6 +481,7 @@ class Dataset:
 
     def rows(self):
         """Yields the rows of the table, streaming."""
+        paths = set()
         with open(os.path.join(self.folder, self.m["table"]["file"]), "rb") as f:
             require(f.readline(200) == TABLE_HEAD.encode() + b"\n", "table-line", "table: line 1 is not the header")
             for number, line in enumerate(iter(lambda: f.readline(1000), b""), 2):
@@ -482,6 +491,8 @@ class Dataset:
                 path = cells[0]
                 safe = re.fullmatch(r"[A-Za-z0-9._/-]{1,255}", path) and not {"", ".", ".."} & set(path.split("/"))
                 require(safe, "table-path", "table: line %d: path %.80r", number, path)
+                require(path not in paths, "table-path", "table: line %d: path %.80r again", number, path)
+                paths.add(path)
                 ok = all(re.fullmatch(r"0|[1-9][0-9]{0,15}", c) and int(c) <= MAX_NUMBER for c in cells[1:6])
                 ok = ok and HEX64.fullmatch(cells[6])
                 require(ok, "table-line", "table: line %d: bad number or digest", number)

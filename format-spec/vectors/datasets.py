@@ -131,11 +131,19 @@ def encodings(out):
         dataset(out, name, rule, what, edit=lambda m, edit=edit: m.update(edit), builds=[coefficients()])
 
 
+NO_IMAGES = {
+    **dict.fromkeys(("count", "jpeg", "png", "other"), 0),
+    **dict.fromkeys(("width", "height"), {"min": 0, "max": 0, "sum": 0}),
+    "longer_side": [0] * 18,
+}
+
+
 def bad_manifests(out):
     for name, edit, rule, what in (
         ("format", put("format", "other"), "manifest-format", "another format"),
         ("version-2", put("version", "2.0"), "manifest-version", "version 2.0"),
         ("version-text", put("version", "1"), "manifest-version", "version without a minor number"),
+        ("version-zeros", put("version", "1.00"), "manifest-version", "a leading zero in the version"),
         ("missing", lambda m: m.pop("samples"), "manifest-member", "no number of samples"),
         ("negative", put("samples", -4), "manifest-member", "a negative number"),
         ("fraction", put("samples", 4.5), "manifest-member", "a number with a fraction"),
@@ -161,7 +169,14 @@ def bad_manifests(out):
         ("fields-missing", lambda m: m["fields"].pop(), "fields", "a field is missing"),
         ("fields-name", put("fields", 3, "name", "tXt"), "manifest-member", "a field name against the rules"),
         ("fields-twice", lambda m: m["fields"].insert(0, m["fields"][0]), "manifest-member", "a field twice"),
+        ("fields-order", lambda m: m["fields"].reverse(), "manifest-member", "fields not ascending"),
         ("class-number", put("classes", 0, 7), "manifest-member", "a class that is no string"),
+        ("class-control", put("classes", 0, "c\ft"), "manifest-member", "a control character in a class"),
+        ("kind-control", put("fields", 0, "kind", "im\nage"), "manifest-member", "a control character in a kind"),
+        ("images-none", put("images", NO_IMAGES), "manifest-member", "images whose count is 0"),
+        ("mirrors-many", put("mirrors", ["https://a.example"] * 17), "manifest-member", "17 mirrors"),
+        ("mirrors-scheme", put("mirrors", ["ftp://a.example"]), "manifest-member", "a mirror of another scheme"),
+        ("pack-text", put("pack", "options"), "manifest-member", "options that are no object"),
     ):
         dataset(out, "bad-manifest-" + name, rule, what, edit=edit)
     for name, change, what in (
@@ -183,6 +198,12 @@ def bad_tables(out):
     for name, table, rule, what in (
         ("parent", lambda t, f: t.replace(b"tiny-", b"../tiny-"), "table-path", "paths that leave the folder"),
         ("absolute", lambda t, f: t.replace(b"tiny-", b"/tiny-"), "table-path", "absolute paths"),
+        (
+            "path-twice",
+            lambda t, f: t.replace(f.rows[1][0].encode(), f.rows[0][0].encode()),
+            "table-path",
+            "two rows with the same path",
+        ),
         ("space", lambda t, f: t.replace(b"tiny-", b"ti ny-"), "table-path", "a path with a space"),
         ("head", lambda t, f: t.replace(b"#path", b"path"), "table-line", "no header line"),
         ("crlf", lambda t, f: t.replace(b"\n", b"\r\n"), "table-line", "carriage returns"),

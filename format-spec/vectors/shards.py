@@ -239,6 +239,7 @@ def bad_frames(out):
         ("dictionary", frame(tar, flags=0xA5, dictionary=b"\x07"), "frame-header", "data frame asks for a dictionary"),
         ("window", frame(tar, flags=0x84, window=b"\x90"), "frame-header", "window of 256 MiB"),
         ("reserved", frame(tar, flags=0xAC), "frame-header", "reserved bit of the zstd header set"),
+        ("unused", frame(tar, flags=0xB4), "frame-header", "unused bit of the zstd header set"),
         ("skippable", b"\x50\x2a\x4d\x18\0\0\0\0" + frame(tar), "frame-header", "a skippable frame in front"),
         ("short", short, "frame-data", "data frame ends early"),
         ("long", frame(tar) + b"\0\0\0\0", "frame-end", "bytes behind the data frame in its range"),

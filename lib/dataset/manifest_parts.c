@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "dataset/manifest_json.h"
+#include "io/url.h"
 #include "shard/fields.h"
 #include "shard/tar.h"
 
@@ -80,27 +81,6 @@ static spk_status read_field(spk_manifest_field *field, const spk_json_at *at, u
     return SPK_OK;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-static spk_status check_field_names(const spk_manifest *m, spk_error *err)
-{
-    const char **names = calloc(m->fields_n + 1, sizeof *names);
-    if (!names)
-        return spk_error_nomem(err, m->fields_n * sizeof *names);
-    for (size_t i = 0; i < m->fields_n; i++)
-        names[i] = m->fields[i].name;
-    qsort(names, m->fields_n, sizeof *names, compare_names);
-    spk_status status = SPK_OK;
-    for (size_t i = 1; i < m->fields_n && status == SPK_OK; i++)
-        if (strcmp(names[i - 1], names[i]) == 0)
-            status = spk_error_set(err, SPK_E_FORMAT, "key \"fields\": field \"%s\" is there twice", names[i]);
-    free(names);
-    return status;
-}
-
 spk_status spk_manifest_read_fields(spk_manifest *m, const spk_json_at *root, spk_error *err)
 {
     const json_t *array = NULL;
@@ -118,8 +98,11 @@ spk_status spk_manifest_read_fields(spk_manifest *m, const spk_json_at *root, sp
                                  spk_json_type_name(at.object));
         m->fields_n = i + 1;
         SPK_TRY(read_field(&m->fields[i], &at, m->samples, err));
+        if (i > 0 && strcmp(m->fields[i - 1].name, m->fields[i].name) >= 0)
+            return spk_error_set(err, SPK_E_FORMAT, "key \"fields\": field \"%s\" after \"%s\"", m->fields[i].name,
+                                 m->fields[i - 1].name);
     }
-    return check_field_names(m, err);
+    return SPK_OK;
 }
 
 spk_status spk_manifest_read_mirrors(spk_manifest *m, const spk_json_at *root, spk_error *err)
@@ -138,8 +121,8 @@ spk_status spk_manifest_read_mirrors(spk_manifest *m, const spk_json_at *root, s
     for (size_t i = 0; i < n; i++) {
         const json_t *value = json_array_get(array, i);
         const char *url = json_string_value(value);
-        if (!url || !*url || spk_text_has_control(url, strlen(url)))
-            return spk_error_set(err, SPK_E_FORMAT, "key \"mirrors[%zu]\" is no URL", i);
+        if (!url || !spk_url_is_remote(url) || spk_text_has_control(url, strlen(url)))
+            return spk_error_set(err, SPK_E_FORMAT, "key \"mirrors[%zu]\" is no URL of http, https or s3", i);
         SPK_TRY(spk_text_copy(&m->mirrors[m->mirrors_n], url, err));
         m->mirrors_n++;
     }
@@ -213,6 +196,8 @@ spk_status spk_manifest_read_images(spk_manifest *m, const spk_json_at *root, sp
     SPK_TRY(spk_json_get(root, "images", JSON_OBJECT, &object, err));
     spk_json_at at = {object, "images."};
     SPK_TRY(spk_json_number(&at, "count", &s->count, err));
+    if (s->count == 0)
+        return spk_error_set(err, SPK_E_FORMAT, "key \"images.count\" is 0, where \"images\" should be missing");
     SPK_TRY(spk_json_number(&at, "jpeg", &s->jpeg, err));
     SPK_TRY(spk_json_number(&at, "png", &s->png, err));
     SPK_TRY(spk_json_number(&at, "other", &s->other, err));

@@ -41,7 +41,8 @@ static spk_status check_version(const char *version, spk_error *err)
 {
     size_t major = strspn(version, "0123456789");
     size_t minor = version[major] == '.' ? strspn(version + major + 1, "0123456789") : 0;
-    if (major == 0 || minor == 0 || version[major + 1 + minor])
+    bool zeros = (major > 1 && version[0] == '0') || (minor > 1 && version[major + 1] == '0');
+    if (major == 0 || minor == 0 || version[major + 1 + minor] || zeros)
         return spk_error_set(err, SPK_E_FORMAT, "key \"version\": \"%.40s\" is not MAJOR.MINOR", version);
     if (major != 1 || version[0] != '1')
         return spk_error_set(err, SPK_E_UNSUPPORTED, "format version %.40s; this library reads 1.x", version);

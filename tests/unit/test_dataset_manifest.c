@@ -156,7 +156,7 @@ static const struct bad {
     {"\"samples\": 8000\n", "\"samples\": 8001\n", "key \"fields[0].samples\" is 8001, the dataset has 8000",
      SPK_E_FORMAT},
     {"\"fields\": [", "\"fields\": [{\"name\": \"jpg\", \"kind\": \"image\", \"samples\": 1},",
-     "field \"jpg\" is there twice", SPK_E_FORMAT},
+     "field \"jpg\" after \"jpg\"", SPK_E_FORMAT},
     {"\"cat\"", "7", "key \"classes[0]\" is an integer, not a string", SPK_E_FORMAT},
     {"\"cat\"", "\"a\\nb\"", "key \"classes[0]\" has a control character", SPK_E_FORMAT},
     {"\"cat\"", "\"a\\u0000b\"", "a string has the character U+0000", SPK_E_FORMAT},
