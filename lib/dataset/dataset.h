@@ -53,6 +53,14 @@ SPK_CHECK spk_status spk_dataset_parse(spk_dataset *d, spk_source *source, spk_e
 /* prune.c: names that shardpack gives, and so may remove. */
 bool spk_is_shard_name(const char *name);
 bool spk_is_table_name(const char *name);
+/* Shards and table of a dataset, which stay. Made once and asked often. Borrows the dataset. */
+typedef struct spk_kept {
+    const spk_dataset *dataset;
+    const char **paths; /* sorted */
+} spk_kept;
+SPK_CHECK spk_status spk_kept_make(spk_kept *k, const spk_dataset *d, spk_error *err);
+bool spk_kept_has(const spk_kept *k, const char *name);
+void spk_kept_free(spk_kept *k);
 
 /* Appends what spk_dataset_export gives as "sha256". */
 SPK_CHECK spk_status spk_export_sha256(const spk_dataset *d, spk_buf *out, spk_error *err);

@@ -159,26 +159,16 @@ spk_status spk_net_publish(spk_dest *t, spk_put *put, const spk_dataset *d, cons
 }
 
 typedef struct old_names {
-    const spk_dataset *dataset;
+    spk_kept kept;
     char **names;
     size_t n, cap;
     spk_mirror_result *result;
 } old_names;
 
-static bool is_named(const spk_dataset *d, const char *name)
-{
-    if (strcmp(name, d->manifest.table_name) == 0)
-        return true;
-    for (size_t i = 0; i < d->catalog.n; i++)
-        if (strcmp(name, spk_catalog_path(&d->catalog, i)) == 0)
-            return true;
-    return false;
-}
-
 static spk_status take_old(void *ctx, const char *name, uint64_t size, spk_error *err)
 {
     old_names *o = ctx;
-    if ((!spk_is_shard_name(name) && !spk_is_table_name(name)) || is_named(o->dataset, name))
+    if ((!spk_is_shard_name(name) && !spk_is_table_name(name)) || spk_kept_has(&o->kept, name))
         return SPK_OK;
     SPK_TRY(spk_grow(&o->names, &o->cap, o->n + 1, sizeof *o->names, err));
     o->names[o->n] = strdup(name);
@@ -192,13 +182,16 @@ static spk_status take_old(void *ctx, const char *name, uint64_t size, spk_error
 
 spk_status spk_net_prune(spk_dest *t, spk_put *put, const spk_dataset *d, spk_mirror_result *result, spk_error *err)
 {
-    old_names old = {.dataset = d, .result = result};
+    old_names old = {.result = result};
     (void)t;
-    spk_status st = spk_put_list(put, take_old, &old, err);
+    spk_status st = spk_kept_make(&old.kept, d, err);
+    if (st == SPK_OK)
+        st = spk_put_list(put, take_old, &old, err);
     for (size_t i = 0; i < old.n && st == SPK_OK; i++)
         st = spk_put_remove(put, old.names[i], err);
     for (size_t i = 0; i < old.n; i++)
         free(old.names[i]);
     free(old.names);
+    spk_kept_free(&old.kept);
     return st;
 }

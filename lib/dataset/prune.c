@@ -146,21 +146,38 @@ static spk_status remove_one(prune *p, const char *name, spk_error *err)
     return SPK_OK;
 }
 
-static spk_status remove_unnamed(prune *p, const spk_dataset *d, spk_error *err)
+spk_status spk_kept_make(spk_kept *k, const spk_dataset *d, spk_error *err)
 {
     const spk_catalog *c = &d->catalog;
-    const char **keep = calloc(c->n + 1, sizeof *keep);
-    spk_status status = keep ? SPK_OK : spk_error_nomem(err, c->n * sizeof *keep);
-    for (size_t i = 0; keep && i < c->n; i++)
-        keep[i] = spk_catalog_path(c, i);
-    if (keep)
-        qsort(keep, c->n, sizeof *keep, compare_names);
-    for (size_t i = 0; i < p->n && status == SPK_OK; i++) {
-        const char *name = p->names[i];
-        if (strcmp(name, d->manifest.table_name) != 0 && !bsearch(&name, keep, c->n, sizeof *keep, compare_names))
-            status = remove_one(p, name, err);
-    }
-    free(keep);
+    *k = (spk_kept){.dataset = d, .paths = calloc(c->n + 1, sizeof *k->paths)};
+    if (!k->paths)
+        return spk_error_nomem(err, c->n * sizeof *k->paths);
+    for (size_t i = 0; i < c->n; i++)
+        k->paths[i] = spk_catalog_path(c, i);
+    qsort(k->paths, c->n, sizeof *k->paths, compare_names);
+    return SPK_OK;
+}
+
+bool spk_kept_has(const spk_kept *k, const char *name)
+{
+    return strcmp(name, k->dataset->manifest.table_name) == 0 ||
+           bsearch(&name, k->paths, k->dataset->catalog.n, sizeof *k->paths, compare_names);
+}
+
+void spk_kept_free(spk_kept *k)
+{
+    free(k->paths);
+    k->paths = NULL;
+}
+
+static spk_status remove_unnamed(prune *p, const spk_dataset *d, spk_error *err)
+{
+    spk_kept kept;
+    spk_status status = spk_kept_make(&kept, d, err);
+    for (size_t i = 0; i < p->n && status == SPK_OK; i++)
+        if (!spk_kept_has(&kept, p->names[i]))
+            status = remove_one(p, p->names[i], err);
+    spk_kept_free(&kept);
     return status;
 }
 
@@ -181,10 +198,10 @@ static spk_status prune_locked(prune *p, const void *arg, spk_error *err)
     return status;
 }
 
-static bool has_work_folder(int dirfd)
+static bool has_lock(int dirfd)
 {
     struct stat st;
-    return fstatat(dirfd, SPK_WORK_FOLDER, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    return fstatat(dirfd, SPK_WORK_LOCK, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Opens and locks p->folder, and runs the function. */
@@ -195,7 +212,7 @@ static spk_status with_lock(prune *p, const void *arg, spk_status (*fn)(prune *p
     p->dirfd = open(p->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (p->dirfd < 0)
         return spk_error_sys(err, errno, "%s", p->folder);
-    bool locked = !p->options.dry_run || has_work_folder(p->dirfd); /* a dry run makes nothing, not even the lock */
+    bool locked = !p->options.dry_run || has_lock(p->dirfd); /* a dry run makes nothing, not even the lock */
     spk_status status = locked ? spk_work_lock(p->dirfd, p->folder, &lock, err) : SPK_OK;
     if (status == SPK_OK)
         status = fn(p, arg, err);
@@ -262,8 +279,15 @@ static spk_status find_splits(splits *s, const char *folder, spk_error *err)
     if (!dir)
         return SPK_OK;
     bool own = fstatat(dirfd(dir), SPK_MANIFEST_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    for (const struct dirent *e; !own && status == SPK_OK && (e = readdir(dir)) != NULL;)
+    while (!own && status == SPK_OK) {
+        errno = 0;
+        const struct dirent *e = readdir(dir);
+        if (!e && errno)
+            status = spk_error_sys(err, errno, "%s", folder);
+        if (!e)
+            break;
         status = add_split(s, dirfd(dir), folder, e->d_name, err);
+    }
     closedir(dir);
     if (s->n > 0)
         qsort(s->names, s->n, sizeof *s->names, compare_names);

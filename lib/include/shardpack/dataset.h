@@ -166,7 +166,8 @@ typedef struct spk_mirror_result {
 /* Copies a dataset (folder or URL) to `dest`: a folder, s3://BUCKET/PREFIX, or an http(s):// URL whose server takes
  * PUT. What is there with the right size and digests is not sent again; a shard or table that is there and differs is
  * EXISTS and never overwritten. Every frame is checked on its way, every shard again at its destination. The manifest
- * comes last, so a reader there sees the old dataset or the new one. After any interruption the same call goes on. */
+ * comes last, so a reader there sees the old dataset or the new one. After any interruption the same call goes on.
+ * INVALID if dest is the dataset itself. */
 SPK_API SPK_CHECK spk_status spk_mirror(const char *dataset, const char *dest, const spk_mirror_options *options,
                                         spk_mirror_result *result, spk_error *err);
 
@@ -201,7 +202,8 @@ typedef struct spk_prune_result {
 
 /* Removes from a dataset's folder the shards, shard tables and abandoned work files that its manifest does not name. A
  * folder whose sub-folders are the splits of one packing is pruned with all of them.
- * Only files with names that shardpack gives are touched. BUSY while a packer works on the folder. */
+ * Only files with names that shardpack gives are touched. BUSY while a packer works on the folder; INVALID for a URL.
+ */
 SPK_API SPK_CHECK spk_status spk_prune(const char *path, const spk_prune_options *options, spk_prune_result *result,
                                        spk_error *err);
 
