@@ -76,6 +76,7 @@ static int print_result(const mirror_values *v, const char *dest, const spk_mirr
     if (v->json) {
         json_t *o = json_object();
         out_json_text(o, "destination", dest);
+        json_object_set_new(o, "dry_run", json_boolean(v->dry_run));
         out_json_count(o, "shards", r->shards);
         out_json_count(o, "shards_there", r->shards_there);
         out_json_count(o, "bytes_sent", r->bytes_sent);
@@ -86,15 +87,18 @@ static int print_result(const mirror_values *v, const char *dest, const spk_mirr
     }
     if (v->quiet)
         return CLI_OK;
-    printf("%s: %s%s of %s", dest, v->dry_run ? "would send " : "sent ",
+    out_name(stdout, dest);
+    printf(": %s%s of %s", v->dry_run ? "would send " : "sent ",
            out_plural(a, sizeof a, r->shards - r->shards_there, "shard", NULL), out_count(b, sizeof b, r->shards));
     printf(", %s", out_size(c, sizeof c, r->bytes_sent));
     if (r->shards_there)
         printf("; %s there already", out_plural(d, sizeof d, r->shards_there, "was", "were"));
     printf("\n");
-    if (r->pruned_files)
-        printf("%s: removed %s of older versions, %s\n", dest, out_plural(a, sizeof a, r->pruned_files, "file", NULL),
+    if (r->pruned_files) {
+        out_name(stdout, dest);
+        printf(": removed %s of older versions, %s\n", out_plural(a, sizeof a, r->pruned_files, "file", NULL),
                out_size(b, sizeof b, r->pruned_bytes));
+    }
     return CLI_OK;
 }
 

@@ -226,15 +226,44 @@ static spk_status publish(run *r, spk_error *err)
     return st;
 }
 
+/* The path of a folder, which may be given as a file URL. */
+static spk_status take_path(spk_dest *t, const char *dest, spk_error *err)
+{
+    const char *path = strncmp(dest, "file://", 7) == 0 ? dest + 7 : dest;
+    bool url = path != dest;
+    if (url && strncmp(path, "localhost/", 10) == 0)
+        path += strlen("localhost");
+    if (url && path[0] != '/')
+        return spk_error_set(err, SPK_E_INVALID, "%s: a file URL needs an absolute path: file:///...", dest);
+    t->folder = strdup(path);
+    if (!t->folder)
+        return spk_error_nomem(err, strlen(path) + 1);
+    spk_status status = url ? spk_url_decode(t->folder, path, err) : SPK_OK;
+    if (status < 0)
+        spk_error_prefix(err, "%s", dest);
+    return status;
+}
+
+/* Nothing would be sent, and yet the manifest be written anew. */
+static spk_status refuse_itself(const run *r, spk_error *err)
+{
+    struct stat here, there;
+    if (r->dataset->net || r->dest.dirfd < 0 || stat(r->dataset->folder, &here) != 0 ||
+        fstat(r->dest.dirfd, &there) != 0 || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+        return SPK_OK;
+    return spk_error_set(err, SPK_E_INVALID, "%s: is the dataset itself", r->dest.name);
+}
+
 static spk_status open_folder(run *r, const char *dest, spk_error *err)
 {
     spk_dest *t = &r->dest;
-    t->folder = dest;
-    if (!r->options.dry_run && mkdir(dest, 0777) != 0 && errno != EEXIST)
+    SPK_TRY(take_path(t, dest, err));
+    if (!r->options.dry_run && mkdir(t->folder, 0777) != 0 && errno != EEXIST)
         return spk_error_sys(err, errno, "%s", dest);
-    t->dirfd = open(dest, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    t->dirfd = open(t->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (t->dirfd < 0)
         return r->options.dry_run && errno == ENOENT ? SPK_OK : spk_error_sys(err, errno, "%s", dest);
+    SPK_TRY(refuse_itself(r, err));
     return r->options.dry_run ? SPK_OK : spk_work_lock(t->dirfd, dest, &t->lock, err);
 }
 
@@ -251,7 +280,7 @@ static spk_status open_dest(run *r, const char *dest, spk_error *err)
     if (!spk_url_is_remote(dest)) {
         if (spk_url_scheme(dest) && strncmp(dest, "file://", 7) != 0)
             return spk_error_set(err, SPK_E_UNSUPPORTED, "%s: must be a folder, http(s):// or s3://", dest);
-        return open_folder(r, strncmp(dest, "file://", 7) == 0 ? dest + 7 : dest, err);
+        return open_folder(r, dest, err);
     }
     SPK_TRY(spk_net_new(&t->net, &options, err));
     SPK_TRY(spk_net_add_mirror(t->net, dest, err));
@@ -306,6 +335,7 @@ spk_status spk_mirror(const char *dataset, const char *dest, const spk_mirror_op
     close_dest(&r.dest);
     if (st == SPK_OK && folder && r.options.prune && !r.options.dry_run)
         st = prune_folder(&r, &local);
+    free(r.dest.folder);
     spk_dataset_close(r.dataset);
     if (st < 0 && err)
         *err = local;

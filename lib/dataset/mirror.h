@@ -24,9 +24,9 @@ void spk_feed_close(spk_feed *f);
 
 typedef struct spk_dest {
     const char *name; /* as given */
-    const char *folder;
-    int dirfd, lock; /* of a folder; -1: not one */
-    spk_net *net;    /* of a URL */
+    char *folder;     /* the same without the form of a file URL */
+    int dirfd, lock;  /* of a folder; -1: not one */
+    spk_net *net;     /* of a URL */
     char *shown;
 } spk_dest;
 

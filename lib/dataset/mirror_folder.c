@@ -69,6 +69,29 @@ static spk_status make_parents(int dirfd, const char *name, spk_error *err)
     return SPK_OK;
 }
 
+/* Makes the names in a folder durable; the folder is in dirfd, or ".." its parent. */
+static spk_status sync_folder(int dirfd, const char *name, spk_error *err)
+{
+    int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), failed = fd < 0 ? errno : 0;
+    if (!failed && fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) /* as spk_publish_file */
+        failed = errno;
+    if (fd >= 0)
+        close(fd);
+    return failed ? spk_error_sys(err, failed, "%s", name) : SPK_OK;
+}
+
+/* The folders on the way to a shard; the one that holds them all is synced with the table and the manifest. */
+static spk_status sync_parents(int dirfd, const char *name, spk_error *err)
+{
+    char path[SPK_TABLE_PATH_MAX + 1];
+    snprintf(path, sizeof path, "%s", name);
+    for (char *slash = strrchr(path, '/'); slash; slash = strrchr(path, '/')) {
+        *slash = '\0';
+        SPK_TRY(sync_folder(dirfd, path, err));
+    }
+    return SPK_OK;
+}
+
 spk_status spk_folder_send(spk_dest *t, spk_feed *feed, int (*cancel)(void *, uint64_t), void *user, spk_error *err)
 {
     char part[64];
@@ -97,9 +120,21 @@ spk_status spk_folder_send(spk_dest *t, spk_feed *feed, int (*cancel)(void *, ui
         st = spk_error_sys(err, errno, "%s/%s", t->name, part);
     if (st == SPK_OK)
         st = spk_publish_move(t->dirfd, t->name, part, name, err);
+    if (st == SPK_OK)
+        st = sync_parents(t->dirfd, name, err);
     if (st < 0)
         unlinkat(t->dirfd, part, 0);
     return st;
+}
+
+/* A packer compares the manifest's time with those of the source files, so a copy keeps it, as far as that goes. */
+static void keep_time(const spk_dest *t, const spk_dataset *d)
+{
+    struct stat st;
+    if (d->net || stat(d->manifest_path, &st) != 0)
+        return;
+    const struct timespec at[2] = {{.tv_nsec = UTIME_OMIT}, st.st_mtim};
+    (void)utimensat(t->dirfd, SPK_MANIFEST_NAME, at, 0);
 }
 
 spk_status spk_folder_publish(spk_dest *t, const spk_dataset *d, const spk_buf *table, spk_error *err)
@@ -126,5 +161,8 @@ spk_status spk_folder_publish(spk_dest *t, const spk_dataset *d, const spk_buf *
     } else {
         SPK_TRY(spk_publish_file(t->dirfd, t->name, d->manifest.table_name, table->data, table->len, err));
     }
-    return spk_publish_file(t->dirfd, t->name, SPK_MANIFEST_NAME, d->text, strlen(d->text), err);
+    SPK_TRY(spk_publish_file(t->dirfd, t->name, SPK_MANIFEST_NAME, d->text, strlen(d->text), err));
+    keep_time(t, d);
+    (void)sync_folder(t->dirfd, "..", NULL); /* it may have been made; not always may it be opened */
+    return SPK_OK;
 }
