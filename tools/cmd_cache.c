@@ -65,12 +65,15 @@ static int run(const opts *o)
             out_json_count(j, "bytes_removed", before.bytes > left.bytes ? before.bytes - left.bytes : 0);
         return out_json(j);
     }
-    if (clear)
-        printf("%s: removed %s\n", folder,
-               out_size(c, sizeof c, before.bytes > left.bytes ? before.bytes - left.bytes : 0));
-    if (!clear || left.entries)
-        printf("%s: %s, %s, %s in use\n", folder, out_plural(a, sizeof a, left.entries, "entry", "entries"),
+    if (clear) {
+        out_name(stdout, folder);
+        printf(": removed %s\n", out_size(c, sizeof c, before.bytes > left.bytes ? before.bytes - left.bytes : 0));
+    }
+    if (!clear || left.entries) {
+        out_name(stdout, folder);
+        printf(": %s, %s, %s in use\n", out_plural(a, sizeof a, left.entries, "entry", "entries"),
                out_size(b, sizeof b, left.bytes), out_count(c, sizeof c, left.in_use));
+    }
     return CLI_OK;
 }
 

@@ -21,7 +21,7 @@ static const opt options[] = {
      .kind = OPT_STRING,
      .arg = "PREFIX",
      .offset = offsetof(export_values, url_prefix),
-     .help = "Put this before each shard's name, such as https://example.org/photos/."},
+     .help = "For wids: put this before each shard's name, such as https://example.org/photos/."},
     {.name = "output",
      .kind = OPT_STRING,
      .letter = 'o',
@@ -78,6 +78,8 @@ static int run(const opts *o)
     int rc = check_format(o->operands[1]);
     if (rc != CLI_OK)
         return rc;
+    if (v->url_prefix && strcmp(o->operands[1], "wids") != 0)
+        return cli_usage("export", "--url-prefix is for wids; %s has no URLs", o->operands[1]);
     rc = target_open_dataset(&t, o->operands[0], &v->remote);
     spk_error_clear(&err);
     if (rc == CLI_OK && spk_dataset_export(t.dataset, o->operands[1], v->url_prefix, &text, &err) < 0)
