@@ -10,6 +10,7 @@ import threading
 LONG = os.environ.get("TEST_LONG") == "1"
 REPO = pathlib.Path(__file__).resolve().parents[2]
 NOBODY = 65534
+PATIENCE = 100  # seconds, also on a busy machine: for what ends at once, or waits for a far deadline
 
 
 class Failure(AssertionError):

@@ -36,14 +36,18 @@ TLS = """server {{ listen 127.0.0.1:{tls_port} ssl; ssl_certificate {dir}/cert.p
   root {root}; }}"""
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def free_port(*above):
+    """One that no outgoing connection takes before the server has it; also free: those so far above it."""
+    while True:
+        port = random.SystemRandom().randrange(12000, 30000)  # other tests have the same seeds
+        with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+            for each in (0, *above):
+                stack.enter_context(socket.create_server(("127.0.0.1", port + each)))
+            return port
 
 
 def wait_for_port(port, process=None):
-    for _ in range(400):
+    for _ in range(20 * harness.PATIENCE):
         with contextlib.suppress(OSError):
             socket.create_connection(("127.0.0.1", port), 1).close()
             return
@@ -77,12 +81,22 @@ class Nginx:
         wait_for_port(self.port, self.process)
         self.url = f"http://127.0.0.1:{self.port}"
         self.tls_url = f"https://127.0.0.1:{self.tls_port}"
-        self.address = ("127.0.0.1", self.port)
+        self.address, self.looks = ("127.0.0.1", self.port), 0
 
     def requests(self):
-        """Lines of the access log: method, path, status, bytes, range, number of the connection."""
-        time.sleep(0.1)
-        return [line.split() for line in (self.dir / "access.log").read_text().splitlines()]
+        """Lines of the access log: method, path, status, bytes, range, number of the connection. A line is written after
+        the reply; requests are served in turn, so all is there once one of our own is."""
+        self.looks += 1
+        mine = f"/look-{self.looks}"
+        connection = http.client.HTTPConnection(*self.address, timeout=harness.PATIENCE)
+        connection.request("GET", mine)
+        connection.getresponse().read()
+        connection.close()
+        while True:
+            lines = [line.split() for line in (self.dir / "access.log").read_text().splitlines()]
+            if any(line[1:2] == [mine] for line in lines):
+                return [line for line in lines if not line[1].startswith("/look-")]
+            time.sleep(0.01)
 
     def stop(self):
         self.process.terminate()
@@ -105,7 +119,7 @@ class SeaweedFS:
         (folder / "s3.json").write_text(
             '{"identities":[{"name":"t","credentials":[{"accessKey":"%s","secretKey":"%s"}],"actions":["Admin","Read","Write",'
             '"List","Tagging"]}]}' % (self.KEY, self.SECRET))
-        self.port, *ports = [self.low_port() for _ in range(6)]
+        self.port, *ports = [free_port(10000) for _ in range(6)]  # it also listens 10,000 above each of its ports
         self.process = subprocess.Popen(
             [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3", f"-s3.port={self.port}",
              f"-s3.config={folder}/s3.json", f"-master.port={ports[0]}", f"-volume.port={ports[1]}",
@@ -115,21 +129,12 @@ class SeaweedFS:
         wait_for_port(self.port, self.process)
         self.url = f"http://127.0.0.1:{self.port}"
 
-    @staticmethod
-    def low_port():
-        """It also listens 10,000 above each of its ports."""
-        while True:
-            port = random.randrange(12000, 30000)
-            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)), socket.create_server(
-                    ("127.0.0.1", port + 10000)):
-                return port
-
     def env(self):
         return {"AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": self.KEY, "AWS_SECRET_ACCESS_KEY": self.SECRET,
                 "SHARDPACK_PLAIN_CREDENTIALS": "1"}
 
     def make_bucket(self, case, name):
-        for _ in range(100):
+        for _ in range(5 * harness.PATIENCE):
             done = case.run("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--aws-sigv4", "aws:amz:us-east-1:s3",
                             "--user", f"{self.KEY}:{self.SECRET}", "-H", f"Host: 127.0.0.1:{self.port}", "-X", "PUT",
                             f"{self.url}/{name}")

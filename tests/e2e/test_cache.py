@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from harness import LONG, NOBODY, Skip, equal, require
+from harness import LONG, NOBODY, PATIENCE, Skip, equal, require
 from servers import Nginx, running
 from test_remote import dataset, stream
 
@@ -170,7 +170,7 @@ def test_info_and_clear(case):
         require(cleared["in_use"] > 0, "what is open stays: %r", cleared)
         process.kill()
         process.wait()
-        for _ in range(100):  # its worker ends a moment later
+        for _ in range(10 * PATIENCE):  # its worker ends a moment later
             cleared = case.json("cache", "clear", "--json", "--cache-dir", cache)
             if cleared["in_use"] == 0:
                 break

@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from harness import equal, require, shards
+from harness import PATIENCE, equal, require, shards
 from servers import Nginx, running
 from test_remote import STREAM, dataset, stream
 
@@ -182,11 +182,8 @@ def test_bad_servers(case):
 
     def one(answer, text, right):
         with running(Server(files, answer)) as bad, running(Server(files, good)) as other:
-            start = time.monotonic()
-            done = case.refused(f"*{text}*", "stream", *STREAM, "--deadline", "2", bad.url + "/set")
-            took = time.monotonic() - start
+            done = case.refused(f"*{text}*", "stream", *STREAM, "--deadline", "2", bad.url + "/set", timeout=PATIENCE)
             require(bad.url in done.text or ".zst: " in done.text, "%s: %s", answer.__name__, done.text)
-            require(took < 30, "%s: %.1f s", answer.__name__, took)
             equal(len(done.text.splitlines()), 1, answer.__name__)
             have = stream(case, bad.url + "/set", "-w", right, "--mirror", other.url + "/set")
             equal(have, want, f"{answer.__name__}, with a mirror that is in order")
@@ -229,7 +226,7 @@ def refuses(status):
 
 def puts_nothing_through(server, connection, method, path, headers):
     if method == "PUT":
-        time.sleep(60)
+        time.sleep(3600)
     connection.sendall(b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n")
 
 
@@ -242,10 +239,8 @@ def test_places_that_take_nothing(case):
 
     def one(answer, text):
         with running(Server({}, answer)) as place:
-            start = time.monotonic()
-            done = case.refused(f"*PUT: {text}*", "mirror", "-q", "--deadline", "2", local, place.url + "/set")
+            done = case.refused(f"*PUT: {text}*", "mirror", "-q", "--deadline", "2", local, place.url + "/set", timeout=PATIENCE)
             equal(len(done.text.splitlines()), 1, text)
-            require(time.monotonic() - start < 40, "%s: %.1f s", text, time.monotonic() - start)
 
     with concurrent.futures.ThreadPoolExecutor(5) as pool:
         jobs = [pool.submit(one, refuses(status), f"HTTP {status}*{text}" if text[:4] != "HTTP" else text)
@@ -260,9 +255,7 @@ def test_shard_by_url_has_its_deadline(case):
     with running(Server({}, slow_headers)) as stuck:
         url = f"{stuck.url}/{shards(local)[0].name}"
         for command in ("ls", "verify"):
-            start = time.monotonic()
-            case.refused("*the deadline has passed*", command, "--deadline", "1", url)
-            require(time.monotonic() - start < 20, "%s: %.1f s", command, time.monotonic() - start)
+            case.refused("*the deadline has passed*", command, "--deadline", "1", url, timeout=PATIENCE)
         for command in (["ls"], ["ls", "-l"], ["info"], ["verify"], ["cat"], ["extract"]):
             more = {"cat": ["x.jpg"], "extract": [case.dir / "out"]}.get(command[0], [])
             case.refused("*mirrors are for a dataset*", *command, "--mirror", stuck.url, url, *more)

@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from harness import LONG, equal, require, same_trees, shards, tree
+from harness import LONG, PATIENCE, equal, require, same_trees, shards, tree
 from servers import Nginx, Refused, S3StandIn, SeaweedFS, running
 from test_remote import dataset, stream
 from test_remote_s3 import S3, s3_env
@@ -207,7 +207,7 @@ def interrupt(case, command, env, delay, how):
         process.wait(delay)
     except subprocess.TimeoutExpired:
         process.send_signal(how)
-        process.wait(60)
+        process.wait(PATIENCE)
 
 
 def interrupted(case, dest, env, watch):
@@ -225,6 +225,8 @@ def interrupted(case, dest, env, watch):
     reader.start()
     random.seed(5)
     try:
+        while not seen:
+            time.sleep(0.01)
         for i in range(INTERRUPTS):
             how = signal.SIGKILL if i % 3 else signal.SIGINT
             interrupt(case, [case.command, "mirror", "-q", "-j", "2", b, dest], env, random.random() * 0.6, how)
@@ -234,7 +236,7 @@ def interrupted(case, dest, env, watch):
         reader.join()
     for out in seen:
         require(out in whole, "a reader saw neither: %s", out)
-    require(whole[0] in seen, "the old one was seen")
+    equal(seen[0], whole[0], "the old one was seen")
     equal(case.spk("ls", watch, env=env).out, whole[1], "the new one")
     case.spk("verify", "-q", watch, env=env)
 

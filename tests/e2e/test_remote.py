@@ -1,9 +1,10 @@
 """Datasets by URL: every command against nginx, plain and TLS; mirrors that fail, stall and lie; the same batches always."""
 import json
 import os
+import subprocess
 import time
 
-from harness import LONG, equal, require, shards
+from harness import LONG, PATIENCE, equal, require, shards
 from servers import FAULTS, FaultProxy, Nginx, S3StandIn, SlowHandshake, put_tree, running
 
 STREAM = ["--hflip", "0.5", "--batch-size", "64"]
@@ -72,9 +73,7 @@ def test_slow_tls_handshakes(case):
         with running(SlowHandshake(server, lambda n: 600)) as stuck:
             have = stream(case, stuck.url + "/set", "--mirror", web.tls_url + "/set", "-w", 2, env=trust)
             equal(have, want, "from the mirror beside one that never ends its handshakes")
-            start = time.monotonic()
-            case.refused(f"*{stuck.url}*", "ls", stuck.url + "/set", "--deadline", "2", env=trust)
-            require(time.monotonic() - start < 30, "in time")
+            case.refused(f"*{stuck.url}*", "ls", stuck.url + "/set", "--deadline", "2", env=trust, timeout=PATIENCE)
 
 
 def test_figures_of_mirrors(case):
@@ -107,13 +106,17 @@ def test_figures_of_mirrors(case):
 def test_one_download_for_two_processes(case):
     import concurrent.futures
     local = dataset(case)
-    want = stream(case, local)
+    want = stream(case, local, "--json").splitlines()
     with running(Nginx(case, local.parent)) as web, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(stream, case, web.url + "/set", "-w", 2, "--cache-dir", case.dir / "cache") for _ in range(2)]
+        options = ["--json", "-v", "-w", 2, "--cache-dir", case.dir / "cache"]
+        runs = [pool.submit(stream, case, web.url + "/set", *options) for _ in range(2)]
+        hedges = 0  # of what stalls: it is asked for twice
         for run in runs:
-            equal(run.result(), want, "with a common cache")
+            *lines, last = run.result().splitlines()
+            equal(lines, want, "with a common cache")
+            hedges += json.loads(last)["mirrors"][0]["hedges"]
         asked = [line[1] + " " + line[4] for line in web.requests() if line[1].endswith(".zst")]
-        equal(len(asked), len(set(asked)), f"no range twice: {sorted(asked)}")
+        require(len(asked) <= len(set(asked)) + hedges, "no range twice: %s", sorted(asked))
 
 
 def test_connections_are_used_again(case):
@@ -195,12 +198,11 @@ def test_each_fault_ends_in_one_clear_error(case):
 
     def one(web, fault):
         with running(FaultProxy(web.address, [fault], stall=20)) as a, running(FaultProxy(web.address, [fault], stall=20)) as b:
-            cache, start = case.dir / f"cache-{fault}", time.monotonic()
-            done = case.run(case.command, "stream", "--batch-size", "64", "--image", "none", "-w", "1", "--batches", "1", "--deadline",
-                            "3", "--cache-dir", cache, "--mirror", b.url + "/set", a.url + "/set")
-            took = time.monotonic() - start
+            cache = case.dir / f"cache-{fault}"
+            done = case.run(case.command, "stream", "--batch-size", "64", "--image", "none", "-w", "1", "--batches", "1",
+                            "--deadline", "3", "--cache-dir", cache, "--mirror", b.url + "/set", a.url + "/set",
+                            timeout=PATIENCE)
             lines = done.text.splitlines()
-            require(took < 60, "%s: took %d s", fault, took)
             if ENDS[fault] is None and done.code == 0:
                 return
             import fnmatch
@@ -244,34 +246,29 @@ def test_missing_shard_is_an_error_that_names_it(case):
     with running(Nginx(case, local.parent)) as web:
         gone = shards(local)[1]
         gone.unlink()
-        start = time.monotonic()
-        done = case.run(case.command, "stream", *STREAM, "-w", "2", web.url + "/set")
+        done = case.run(case.command, "stream", *STREAM, "-w", "2", "--deadline", "3600", web.url + "/set", timeout=PATIENCE)
         require(done.code == 1 and gone.name in done.text and "HTTP 404" in done.text, "%s", done.describe())
-        require(time.monotonic() - start < 20, "in time")
 
 
 def test_interrupted_while_it_waits(case):
-    """Whatever waits for a server ends at once, though the deadline is far away."""
+    """Whatever waits for a server ends when it is told to, though the deadline is far away."""
     import concurrent.futures
     import signal
-    import subprocess
     local = dataset(case)
 
     def one(command):
-        process = subprocess.Popen([case.command, *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                   text=True)
+        process = subprocess.Popen([case.command, *map(str, command), "--deadline", "3600"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
         time.sleep(1)
         process.send_signal(signal.SIGINT)
-        start = time.monotonic()
         try:
-            said = process.communicate(timeout=40)[1]
+            said = process.communicate(timeout=PATIENCE)[1]
         finally:
             process.kill()
         require(process.returncode in (-signal.SIGINT, 130), "%s: exit %d: %s", command, process.returncode, said)
-        require(time.monotonic() - start < 15, "%s: ended after %.1f s", command, time.monotonic() - start)
 
     def stuck(web, end):
-        return FaultProxy(web.address, ["stall"], stall=60, only=lambda path: path.endswith(end))
+        return FaultProxy(web.address, ["stall"], stall=3600, only=lambda path: path.endswith(end))
 
     with running(Nginx(case, local.parent)) as web, concurrent.futures.ThreadPoolExecutor(4) as pool:
         with running(stuck(web, "manifest.json"), stuck(web, ".zst")) as (manifest, shard):
@@ -312,7 +309,6 @@ def test_mirrors_of_the_manifest(case):
 def test_killed_worker_of_a_remote_dataset(case):
     import pathlib
     import signal
-    import subprocess
     local = dataset(case)
     with running(Nginx(case, local.parent)) as web:
         want = stream(case, local, "-e", 4)

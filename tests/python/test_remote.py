@@ -110,7 +110,7 @@ def test_mirrors(data, serve):
 def test_all_fail(serve):
     first, second = serve(lambda name: 500), serve(lambda name: 403)
     with pytest.raises(shardpack.Error, match="deadline") as told:
-        loader([first.url, second.url], deadline=0.5)
+        loader([first.url, second.url], deadline=3)
     for part in (first.url, second.url, "500", "403"):
         assert part in str(told.value)
     assert isinstance(told.value, OSError)
@@ -221,36 +221,34 @@ def test_secrets_are_not_shown(serve):
 
 
 WAITS = [  # what never comes, and what waits for it
-    ("manifest.json", "shardpack.Dataset(url)"),
-    ("tsv", "shardpack.Dataset(url)"),
-    ("manifest.json", "shardpack.Loader(url, batch_size=16, num_workers=1)"),
-    ("zst", "shardpack.Dataset(url)[7]"),
-    ("zst", "shardpack.Dataset(url)['beach/none']"),
-    ("zst", "next(iter(shardpack.Loader(url, batch_size=16, num_workers=1, output='numpy')))"),
-    ("zst", "next(iter(shardpack.Loader(url, batch_size=16, num_workers=0, output='numpy')))"),
-    ("manifest.json", "shardpack.verify(url)"),
-    ("zst", "shardpack.verify(url)"),
+    ("manifest.json", "shardpack.Dataset(url, deadline=3600)"),
+    ("tsv", "shardpack.Dataset(url, deadline=3600)"),
+    ("manifest.json", "shardpack.Loader(url, deadline=3600, batch_size=16, num_workers=1)"),
+    ("zst", "shardpack.Dataset(url, deadline=3600)[7]"),
+    ("zst", "shardpack.Dataset(url, deadline=3600)['beach/none']"),
+    ("zst", "next(iter(shardpack.Loader(url, deadline=3600, batch_size=16, num_workers=1, output='numpy')))"),
+    ("zst", "next(iter(shardpack.Loader(url, deadline=3600, batch_size=16, num_workers=0, output='numpy')))"),
+    ("manifest.json", "shardpack.verify(url, deadline=3600)"),
+    ("zst", "shardpack.verify(url, deadline=3600)"),
 ]
 
 
 def test_ctrl_c_ends_every_wait(serve):
     """The deadline is far away."""
     over = threading.Event()
-    webs = {end: serve(lambda path, end=end: over.wait(60) and None if path.endswith(end) else None)
+    webs = {end: serve(lambda path, end=end: over.wait(3600) and None if path.endswith(end) else None)
             for end in ("manifest.json", "tsv", "zst")}
     calls = "".join(f"lambda url={webs[end].url!r}: {call}, " for end, call in WAITS)
     told = run_script(f"""
-        import os, signal, threading, time
+        import os, signal, threading
         import shardpack
         for number, call in enumerate([{calls}]):
-            threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
-            start = time.monotonic()
             try:
+                threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT)).start()
                 call()
+                print(number, "did not wait")
             except KeyboardInterrupt:
-                if 0.3 < time.monotonic() - start < 10:
-                    continue
-            print(number, "did not end at once")
+                pass
         print("all")
     """)
     over.set()
