@@ -22,8 +22,8 @@ static inline uint64_t spk_coef_to_zigzag(int16_t out[64], const int16_t *block)
         out[i] = block[spk_coef_zigzag[i]];
     for (uint32_t i = 0; i < 64; i++)
         there[i] = out[i] != 0;
-    for (uint32_t g = 0; g < 8; g++)
-        places |= spk_coef_close_up(spk_le64_load(there + 8 * g), 1) << 8 * g;
+    for (uint32_t g = 0; g < 8; g++) /* the product's upper byte has the lowest bit of each byte */
+        places |= spk_le64_load(there + 8 * g) * 0x0102040810204080 >> 56 << 8 * g;
     return places;
 }
 

@@ -20,6 +20,14 @@ typedef struct spk_coef_code {
     uint32_t bits; /* of code and number together; 0: no code */
 } spk_coef_code;
 
+/* Most numbers are from -SPK_COEF_SMALL on and below SPK_COEF_SMALL: for these there are codes with the number in
+ * place, by the run of zeros before it and the number. */
+#define SPK_COEF_SMALL 32
+static inline uint32_t spk_coef_small(uint32_t run, int32_t v)
+{
+    return run * 2 * SPK_COEF_SMALL + (uint32_t)(v + SPK_COEF_SMALL);
+}
+
 typedef struct spk_coef_bits {
     uint8_t *p;
     uint64_t bits; /* the lower n; n < 64 */
@@ -33,7 +41,8 @@ typedef bool (*spk_coef_block_fn)(spk_coef_coder *c, uint32_t i, const int16_t *
 struct spk_coef_coder {
     spk_coef_scan scan;
     spk_coef_bits out;
-    spk_coef_code dc[4][256], ac[4][256]; /* those that the scan names */
+    spk_coef_code dc[4][256], ac[4][256];            /* those that the scan names */
+    spk_coef_code small[4][16 * 2 * SPK_COEF_SMALL]; /* of ac, for scans in sequence */
     uint32_t (*counts)[256]; /* of the symbols of tables dc 0 to 3, ac 0 to 3: counted, nothing is coded; or NULL */
     spk_coef_block_fn block;
     int32_t last_dc[3];

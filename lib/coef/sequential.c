@@ -59,7 +59,7 @@ static inline bool put_symbol(spk_coef_bits *b, const spk_coef_code *k)
 
 static bool put_block(spk_coef_coder *c, uint32_t i, const int16_t *block)
 {
-    const spk_coef_code *dc = c->dc[c->scan.dc[i]], *ac = c->ac[c->scan.ac[i]];
+    const spk_coef_code *dc = c->dc[c->scan.dc[i]], *ac = c->ac[c->scan.ac[i]], *small = c->small[c->scan.ac[i]];
     int16_t zigzag[64];
     spk_coef_bits b = c->out;
     uint64_t left = spk_coef_to_zigzag(zigzag, block) & ~(uint64_t)1;
@@ -72,7 +72,9 @@ static bool put_block(spk_coef_coder *c, uint32_t i, const int16_t *block)
         for (; run > 15; run -= 16)
             if (!put_symbol(&b, &ac[0xF0]))
                 return false;
-        if (!put_number(&b, ac, run, zigzag[next]))
+        int32_t v = zigzag[next];
+        bool is_small = v >= -SPK_COEF_SMALL && v < SPK_COEF_SMALL;
+        if (!(is_small ? put_symbol(&b, &small[spk_coef_small(run, v)]) : put_number(&b, ac, run, v)))
             return false;
         at = next;
     }
@@ -99,11 +101,24 @@ static bool count_block(spk_coef_coder *c, uint32_t i, const int16_t *block)
     return true;
 }
 
+static void make_small(spk_coef_code *out, const spk_coef_code ac[256])
+{
+    for (uint32_t run = 0; run < 16; run++)
+        for (int32_t v = -SPK_COEF_SMALL; v < SPK_COEF_SMALL; v++) {
+            uint32_t size = spk_coef_size(v);
+            const spk_coef_code *k = &ac[run << 4 | size];
+            out[spk_coef_small(run, v)] = (spk_coef_code){k->code | spk_coef_bits_of(v, size), k->bits};
+        }
+}
+
 void spk_coef_coder_begin(spk_coef_coder *c, const spk_coef_walk *w, uint32_t (*counts)[256])
 {
     const spk_coef_scan *s = &w->scan;
     c->scan = *s;
     c->counts = counts;
+    for (uint32_t i = 0; i < s->components && !w->progressive && !counts; i++)
+        if (i == 0 || s->ac[i] != s->ac[i - 1])
+            make_small(c->small[s->ac[i]], c->ac[s->ac[i]]);
     if (!w->progressive)
         c->block = counts ? count_block : put_block;
     else if (s->from == 0)
