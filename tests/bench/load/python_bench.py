@@ -21,9 +21,13 @@ def interpreter():
     return path
 
 
+def program(mode, dataset, *options):
+    return [interpreter(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_loader.py"), mode, dataset,
+            *options]
+
+
 def ours(bench, mode, *options):
-    return [interpreter(), os.path.join(os.path.dirname(os.path.abspath(__file__)), "python_loader.py"), mode,
-            bench.dataset(), f"workers={load.WORKERS}", f"batch={load.batch_size(bench)}", *options]
+    return [*program(mode, bench.dataset()), f"workers={load.WORKERS}", f"batch={load.batch_size(bench)}", *options]
 
 
 def command(bench, kind):
@@ -57,6 +61,21 @@ def overhead(bench):
     return lines
 
 
+def whole_images(bench):
+    """Dataset and ShardDataset, which give whole images: from coefficients against files."""
+    lines = []
+    for api, name in (("random", "Dataset in random order"), ("batches", "ShardDataset")):
+        for decode in ("array", "pil"):
+            options = (f"api={api}", f"decode={decode}")
+            fast, files = bench.machine.interleave(
+                [Contender(what, program("images", dataset, *options), None, load.key("rate"))
+                 for what, dataset in (("--jpeg fast", bench.fast_dataset()), ("files", bench.dataset()))],
+                bench.rounds, "images/s")
+            lines.append(ratio_line("python", f"{name}, {decode}: --jpeg fast / files", fast, files, "images/s",
+                                    at_least=1.3))
+    return lines
+
+
 def measure_python(bench):
     lines = []
     try:
@@ -75,6 +94,7 @@ def measure_python(bench):
                                 at_least=0.97))
         lines += [ratio_line("python", f"Loader, {kind}: against {peer.name}, W = {workers[peer.name]}", first, peer,
                              "images/s", at_least=peer_race.TARGETS.get((peer.name, kind), 1.0)) for peer in rest[1:]]
+    lines += whole_images(bench)
     lines += overhead(bench)
     for peer, reason in (race.missing if race else {}).items():
         if peer in PEERS:

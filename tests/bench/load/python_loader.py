@@ -1,12 +1,16 @@
 """Runs shardpack.Loader over a dataset and prints what it reached as JSON, as load_bench does for the C library.
 
-    python_loader.py epochs|overhead DATASET [NAME=VALUE ...]     workers, batch, epochs, type, layout, output
+    python_loader.py epochs|overhead|images DATASET [NAME=VALUE ...]     workers, batch, epochs, type, layout, output,
+                                                                         api, decode, images
 
 epochs    as load_bench: images/s from the first to the last batch of the first epoch, CPU seconds of all processes
 overhead  CPU time of the trainer's thread per batch, which is ready when asked for and dropped at once: after a rest, in
           which others used the caches, and directly after another one; and of the extension's call alone
+images    images per second of CPU time, decoded whole in this process: Dataset (api=random), one after another in random
+          order, or ShardDataset (api=batches), batches of 64 of a shuffled epoch
 """
 import json
+import random
 import resource
 import statistics
 import sys
@@ -14,7 +18,8 @@ import time
 
 import shardpack
 
-DEFAULTS = {"workers": 2, "batch": 256, "epochs": 2, "type": "uint8", "layout": "NHWC", "output": "torch"}
+DEFAULTS = {"workers": 2, "batch": 256, "epochs": 2, "type": "uint8", "layout": "NHWC", "output": "torch",
+            "api": "random", "decode": "array", "images": 1000}
 
 
 def make(path, options):
@@ -69,10 +74,35 @@ def overhead(path, options):
             "extension": statistics.median(bare)}
 
 
+def in_random_order(path, decode, most):
+    dataset = shardpack.Dataset(path, decode=decode)
+    numbers = random.Random(1).sample(range(len(dataset)), min(most, len(dataset)))
+    before = cpu_seconds()
+    for number in numbers:
+        dataset[number]
+    return len(numbers), cpu_seconds() - before
+
+
+def in_batches(path, decode, most):
+    import torch
+
+    torch.set_num_threads(1)
+    dataset = shardpack.ShardDataset(path, batch_size=64, shuffle=True, decode=decode, transform=id, limit=most)
+    before = cpu_seconds()
+    images = sum(len(labels) for _, labels in dataset)
+    return images, cpu_seconds() - before
+
+
+def whole_images(path, options):
+    images, cpu = {"random": in_random_order, "batches": in_batches}[options["api"]](
+        path, options["decode"], int(options["images"]))
+    return {"images": images, "cpu": cpu, "rate": images / cpu}
+
+
 def main():
     mode, path, *given = sys.argv[1:]
     options = {**DEFAULTS, **dict(word.split("=", 1) for word in given)}
-    print(json.dumps({"epochs": epochs, "overhead": overhead}[mode](path, options)))
+    print(json.dumps({"epochs": epochs, "overhead": overhead, "images": whole_images}[mode](path, options)))
 
 
 if __name__ == "__main__":
