@@ -58,6 +58,9 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
             after a resume
         verify, cache_dir, cache_limit, deadline, plain_credentials: as for `Loader`
 
+    JPEG that was packed with ``jpeg="fast"`` is decoded as it is stored; its file is made anew only where it is asked for:
+    by ``decode="bytes"``, in ``fields``, in `Sample.fields`.
+
     Images of rows that are padded are repeated samples with label -100 and ``valid`` False. A bad image is an error
     that names the sample; an exception of ``transform`` is raised as it is, with a note that names the sample.
 
