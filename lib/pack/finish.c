@@ -161,6 +161,7 @@ static spk_status draft(spk_manifest *m, const spk_pack_plan *plan, const spk_pa
         if (!field->name || !field->kind)
             return spk_error_nomem(err, 64);
     }
+    qsort(m->fields, m->fields_n, sizeof *m->fields, by_name);
     m->classes = plan->in->classes;
     m->classes_n = plan->in->classes_n;
     SPK_TRY(spk_describe(&m->pack, plan->o, digest, 0, &none, err));
