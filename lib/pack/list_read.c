@@ -117,19 +117,26 @@ static spk_status find_record(spk_list *l, size_t *n, size_t *next, spk_error *e
     }
 }
 
+/* Goes past a byte order mark, before which no cell begins. */
+static spk_status skip_mark(spk_list *l, spk_error *err)
+{
+    while (l->raw.len - l->at < 3 && !l->ended)
+        SPK_TRY(refill(l, err));
+    if (l->raw.len - l->at >= 3 && memcmp(l->raw.data + l->at, "\xef\xbb\xbf", 3) == 0)
+        l->at += 3;
+    return SPK_OK;
+}
+
 static spk_status next_record(spk_list *l, char **record, size_t *n, spk_error *err)
 {
     size_t next = 0;
-    l->row++;
+    if (l->row++ == 0)
+        SPK_TRY(skip_mark(l, err));
     spk_status status = find_record(l, n, &next, err);
     if (status != SPK_OK)
         return status;
     *record = (char *)l->raw.data + l->at;
     l->at += next;
-    if (l->row == 1 && *n >= 3 && memcmp(*record, "\xef\xbb\xbf", 3) == 0) { /* byte order mark */
-        *record += 3;
-        *n -= 3;
-    }
     if (*n > 0 && (*record)[*n - 1] == '\r')
         --*n;
     if (memchr(*record, '\0', *n))
@@ -166,13 +173,16 @@ spk_status spk_list_next(spk_list *l, spk_list_row *row, spk_error *err)
     return status;
 }
 
-/* "-1" and the like are refused: such rows are meant to have no label, which is an empty one here. */
+/* What looks like a number is none of a class's name: "-1" and the like are meant to have no label, which is an empty
+ * one here, and "7.0" is what becomes of 7 in a table that lacks some labels. */
 spk_status spk_list_set_label(spk_list_row *row, const char *text, size_t n, spk_error *err)
 {
-    size_t from = n > 1 && text[0] == '-' ? 1 : 0, digits = strspn(text + from, "0123456789");
+    size_t from = n > 1 && text[0] == '-' ? 1 : 0, digits = strspn(text + from, "0123456789"), end = from + digits;
     row->label = n == 0 ? SPK_LABEL_NONE : SPK_LABEL_TEXT;
     row->label_text = text;
-    if (n == 0 || from + digits < n)
+    if (digits > 0 && end < n && text[end] == '.' && end + 1 + strspn(text + end + 1, "0123456789") == n)
+        return spk_error_set(err, SPK_E_FORMAT, "label %.40s: neither a whole number nor a name", text);
+    if (n == 0 || end < n)
         return SPK_OK;
     if (from > 0)
         return spk_error_set(err, SPK_E_FORMAT,

@@ -61,6 +61,8 @@ START_TEST(csv)
 {
     gives(SPK_LIST_CSV, "path,label\na.jpg,3\nb.jpg,dog", "2:a.jpg:3:;3:b.jpg:dog:;");
     gives(SPK_LIST_CSV, "\xef\xbb\xbfpath\r\na b.jpg\r\n\r\nc.jpg\r\n", "2:a b.jpg::;4:c.jpg::;");
+    gives(SPK_LIST_CSV, "\xef\xbb\xbf\"a\nb\",path\n1,p\n", "2:p::{\"a\\nb\":\"1\"};");
+    gives(SPK_LIST_CSV, "\xef\xbb\xbf", "");
     gives(SPK_LIST_CSV, "x,path\n\"q\"\"r\"\"\n,s\",\"p,1\"\n", "2:p,1::{\"x\":\"q\\\"r\\\"\\n,s\"};");
     gives(SPK_LIST_CSV, "path,label,a,b\np,,,\"\"\n", "2:p::{\"a\":\"\",\"b\":\"\"};");
     gives(SPK_LIST_CSV, "path,label\np,007\n", "2:p:7:;");
@@ -78,6 +80,9 @@ START_TEST(csv_errors)
     says(SPK_LIST_CSV, "path\n\"abc\"d\n", "row 2: column 1: text behind a closing quote");
     says(SPK_LIST_CSV, "path\nab\"c\n", "row 2: column 1: a quote inside a cell that is not quoted");
     says(SPK_LIST_CSV, "path,label\na,-1\n", "row 2: label -1: less than 0");
+    says(SPK_LIST_CSV, "path,label\na,7.0\n", "row 2: label 7.0: neither a whole number nor a name");
+    says(SPK_LIST_TSV, "path\tlabel\na\t-0.5\n", "row 2: label -0.5: neither a whole number nor a name");
+    gives(SPK_LIST_CSV, "path,label\np,v1.0\nq,1.0.1\nr,.5\n", "2:p:v1.0:;3:q:1.0.1:;4:r:.5:;");
     says(SPK_LIST_CSV, "path,label\na,2147483648\n", "row 2: label 2147483648: larger than the limit of 2147483647");
     says(SPK_LIST_CSV, "path,x\na,\xff\n", "row 2: column \"x\": not UTF-8");
     ck_assert_str_eq(rows_n(SPK_LIST_CSV, "path\na\0b\n", 9, 9), "row 2: holds a NUL byte");
