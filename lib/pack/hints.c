@@ -69,6 +69,18 @@ static void look_at_samples(const spk_scan *s, const bool *kinds)
     note(s, text);
 }
 
+/* A file beside the class folders, or a row that lacks its label, is easily overlooked. */
+static void look_at_labels(const spk_scan *s)
+{
+    const spk_input *in = s->in;
+    char text[160];
+    if (in->unlabelled == 0 || in->unlabelled >= in->samples_n)
+        return;
+    snprintf(text, sizeof text, "samples without a label: %llu of %zu; %s", (unsigned long long)in->unlabelled,
+             in->samples_n, in->list ? "their rows have none" : "their files lie outside of the class folders");
+    note(s, text);
+}
+
 static void look_at_archives(const spk_scan *s)
 {
     static const char *const archives[] = {"tar", "tgz", "zip", NULL};
@@ -94,6 +106,7 @@ void spk_scan_hints(const spk_scan *s)
         for (size_t i = 0; i < in->fields_n; i++)
             kinds[i] = strcmp(spk_field_kind(in->fields[i]), "image") == 0;
         look_at_classes(s);
+        look_at_labels(s);
         look_at_samples(s, kinds);
         look_at_archives(s);
     }
