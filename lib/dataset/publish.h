@@ -21,8 +21,7 @@ SPK_CHECK spk_status spk_publish_file(int dirfd, const char *folder, const char 
  * is removed instead, otherwise EXISTS. */
 SPK_CHECK spk_status spk_publish_move(int dirfd, const char *folder, const char *from, const char *to, spk_error *err);
 
-/* fingerprint = SHA-256 over the shards' tail digests in order (32 bytes each), as 64 hex digits. */
-/* Shard file name: PREFIX-XXXXXXXX-NNNNNN.tar.zst, X = first 8 digits of the fingerprint. */
+/* Shard file name: PREFIX-XXXXXXXX-NNNNNN.tar.zst, X = first 8 of the fingerprint's 64 hex digits. */
 SPK_CHECK spk_status spk_shard_file_name(char *out, size_t cap, const char *prefix, const char *fingerprint,
                                          uint64_t number, spk_error *err);
 /* Shard table: shards-XXXXXXXX.tsv. */

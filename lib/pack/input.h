@@ -17,8 +17,8 @@ typedef struct spk_input_file {
     uint64_t size;
     int64_t stamp;   /* larger of mtime and ctime, ns; in an archive: offset of its data (spk_input_stamp knows) */
     uint32_t field;  /* number in input->fields */
-    uint32_t extra;  /* lists: 1 + number of the row's extra data, 0 none */
-    uint64_t sample; /* scratch: grouping */
+    uint32_t extra;  /* scratch: grouping; 0 afterwards */
+    uint64_t sample; /* that it belongs to; scratch before */
 } spk_input_file;
 
 /* A sample: files [first, first + files) in the order of their fields, plus the members that the packer makes. */
@@ -52,7 +52,7 @@ typedef struct spk_input {
     size_t cuts_cap;
     uint64_t gone; /* of a dataset: files of which only the pixels are there */
     uint64_t junk, other_skipped, excluded, excluded_folders, empty_folders;
-    uint64_t unlabelled; /* samples outside any class folder, in a class tree */
+    uint64_t unlabelled; /* samples outside any class folder, in a class tree; rows without a label */
     int64_t around;      /* newest stamp of the folders that lead to the files, the source included; archives: 0 */
     spk_buf around_path; /* of that folder, with NUL; "" is the source */
 } spk_input;
