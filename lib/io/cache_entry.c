@@ -30,13 +30,16 @@ static bool make_map(spk_cache *c, int map, uint64_t size, uint64_t units)
 {
     spk_map_head h = {.size = size, .units = units, .used_ns = spk_cache_now()};
     uint64_t bytes = sizeof h + units, room = (bytes + SPK_CACHE_BLOCK - 1) / SPK_CACHE_BLOCK * SPK_CACHE_BLOCK;
-    if (!spk_cache_reserve(c, -1, room))
+    if (!spk_cache_reserve(c, -1, room)) {
+        c->refused = EDQUOT; /* all below the limit is in use */
         return false;
+    }
     h.charged = room;
     memcpy(h.magic, spk_cache_magic, sizeof h.magic);
-    if (ftruncate(map, 0) == 0 && posix_fallocate(map, 0, (off_t)bytes) == 0 &&
-        pwrite(map, &h, sizeof h, 0) == (ssize_t)sizeof h)
+    int cause = ftruncate(map, 0) == 0 ? posix_fallocate(map, 0, (off_t)bytes) : errno;
+    if (cause == 0 && pwrite(map, &h, sizeof h, 0) == (ssize_t)sizeof h)
         return true;
+    c->refused = cause ? cause : errno;
     spk_cache_refund(c, -1, room);
     return false;
 }
@@ -256,7 +259,6 @@ void spk_cache_store(spk_cache_entry *e, uint64_t unit, uint64_t off, const void
     uint64_t bytes = blocks(off, n);
     if (!spk_cache_has(e, unit) && spk_cache_reserve(c, e->map, bytes)) {
         if (write_all(e->data, data, n, off) && pwrite(e->map, &there, 1, (off_t)(sizeof(spk_map_head) + unit)) == 1) {
-            atomic_fetch_add_explicit(&c->counts->cache_stored, 1, memory_order_relaxed);
             touch(e);
         } else { /* the disk is full or broken: without the cache for a while */
             int cause = errno;

@@ -33,7 +33,7 @@ typedef struct spk_map_head {
 struct spk_cache {
     int folder;  /* of the files */
     int account; /* -1: not writable: what is there is used, nothing is stored */
-    int refused; /* why the last file could not be opened for writing */
+    int refused; /* why the last file could not be opened for writing, or made */
     uint64_t limit;
     uint64_t off_until; /* after an error of the disk: nothing is stored before */
     spk_net_shared *counts;

@@ -45,7 +45,7 @@ double spk_net_bucket_seconds(size_t i);
 
 typedef struct spk_net_shared {
     spk_net_counts mirrors[SPK_NET_MIRRORS_MAX];
-    _Atomic uint64_t cache_hits, cache_hit_bytes, cache_misses, cache_stored, cache_off;
+    _Atomic uint64_t cache_hits, cache_hit_bytes, cache_misses, cache_off;
 } spk_net_shared;
 
 #endif

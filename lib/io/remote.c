@@ -116,6 +116,12 @@ static spk_status matches(const void *data, size_t n, const uint8_t *want, size_
     return SPK_OK;
 }
 
+/* Of a cached object a piece has come from a mirror. */
+static void count_miss(const spk_object *o)
+{
+    atomic_fetch_add_explicit(&o->net->shared->cache_misses, 1, memory_order_relaxed);
+}
+
 /* A window that was fetched ahead for the cache is complete: into the cache with it, so that others do not wait until
  * this process gets there. */
 static void on_done(spk_object *o, spk_window *w)
@@ -132,6 +138,7 @@ static void on_done(spk_object *o, spk_window *w)
     const uint8_t *want = last ? r->digest : r->digests[w->unit];
     if (matches(w->data, w->have, want, last ? sizeof r->digest : sizeof r->digests[0], &same, NULL) == SPK_OK &&
         same) {
+        count_miss(o);
         spk_cache_store(r->entry, w->unit, w->from, w->data, w->have);
         return;
     }
@@ -194,7 +201,7 @@ static spk_status read_cached(remote *r, void *out, size_t n, uint64_t off, uint
         if (claim == SPK_CLAIM_OTHERS && !spk_net_wait(r->object.net, -1, OTHERS_POLL_MS))
             return spk_net_cancelled(err);
     }
-    atomic_fetch_add_explicit(&r->object.net->shared->cache_misses, 1, memory_order_relaxed);
+    count_miss(&r->object);
     return read_alone(r, out, n, off, deadline, served, err);
 }
 

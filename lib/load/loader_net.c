@@ -107,7 +107,7 @@ void spk_loader_net_stats(const spk_loader *l, spk_loader_stats *out)
     }
     out->cache_hits = get(&workers->cache_hits);
     out->cache_hit_bytes = get(&workers->cache_hit_bytes);
-    out->cache_misses = get(&workers->cache_misses) + get(&workers->cache_stored);
+    out->cache_misses = get(&workers->cache_misses);
 }
 
 void spk_loader_net_notes(spk_loader *l)
