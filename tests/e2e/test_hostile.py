@@ -182,7 +182,7 @@ def test_bad_servers(case):
 
     def one(answer, text, right):
         with running(Server(files, answer)) as bad, running(Server(files, good)) as other:
-            done = case.refused(f"*{text}*", "stream", *STREAM, "--deadline", "2", bad.url + "/set", timeout=PATIENCE)
+            done = case.refused(f"*{text}*", "stream", *STREAM, "--deadline", "5", bad.url + "/set", timeout=PATIENCE)
             require(bad.url in done.text or ".zst: " in done.text, "%s: %s", answer.__name__, done.text)
             equal(len(done.text.splitlines()), 1, answer.__name__)
             have = stream(case, bad.url + "/set", "-w", right, "--mirror", other.url + "/set")
@@ -239,7 +239,7 @@ def test_places_that_take_nothing(case):
 
     def one(answer, text):
         with running(Server({}, answer)) as place:
-            done = case.refused(f"*PUT: {text}*", "mirror", "-q", "--deadline", "2", local, place.url + "/set", timeout=PATIENCE)
+            done = case.refused(f"*PUT: {text}*", "mirror", "-q", "--deadline", "5", local, place.url + "/set", timeout=PATIENCE)
             equal(len(done.text.splitlines()), 1, text)
 
     with concurrent.futures.ThreadPoolExecutor(5) as pool:

@@ -12,7 +12,7 @@ import sys
 FILE_LINES = 500
 FUNCTION_LINES = 80
 # One file on purpose, to be read beside the specification and copied.
-LONGER = {"format-spec/reader.py": 700}
+LONGER = {"format-spec/reader.py": 720}
 TOPS = ("lib", "tools", "tests", "examples", "format-spec")
 
 
