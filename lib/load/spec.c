@@ -37,6 +37,7 @@ static spk_status set_sizes(spk_load_spec *s, const spk_loader_options *o, spk_e
     if (s->rank >= s->world_size)
         return spk_error_set(err, SPK_E_INVALID, "rank of %u: must be less than world_size, which is %u", s->rank,
                              s->world_size);
+    SPK_TRY(check_u64("local_world_size", o->local_world_size, 0, s->world_size, err));
     uint64_t global = (uint64_t)s->batch_size * s->world_size;
     if (global > SPK_PLAN_BATCH_MAX)
         return spk_error_set(err, SPK_E_INVALID, "batch_size of %u x world_size of %u: must be at most %u together",
@@ -142,6 +143,14 @@ static spk_status set_plan(spk_load_spec *s, const spk_loader_options *o, const 
     return SPK_OK;
 }
 
+static uint32_t default_workers(const spk_load_spec *s, uint32_t ranks_here)
+{
+    uint32_t quota = (uint32_t)spk_cpu_quota();
+    quota = quota < WORKERS_MAX ? quota : WORKERS_MAX;
+    quota = ranks_here > 1 ? quota / ranks_here : quota;
+    return spk_workers_for(s, quota > 0 ? quota : 1);
+}
+
 spk_status spk_load_spec_make(spk_load_spec *out, const spk_dataset *dataset, const spk_loader_options *options,
                               spk_error *err)
 {
@@ -158,10 +167,7 @@ spk_status spk_load_spec_make(spk_load_spec *out, const spk_dataset *dataset, co
     SPK_TRY(set_sizes(out, &o, err));
     SPK_TRY(set_rules(out, &o, err));
     SPK_TRY(set_plan(out, &o, &stat, err));
-    int quota = o.has_workers ? o.workers : spk_cpu_quota();
-    out->workers = (uint32_t)(quota < WORKERS_MAX ? quota : WORKERS_MAX);
-    if (!o.has_workers)
-        out->workers = spk_workers_for(out, out->workers);
+    out->workers = o.has_workers ? (uint32_t)o.workers : default_workers(out, o.local_world_size);
     out->verify_full = o.verify_full != 0 || dataset->verify_full != 0;
     SPK_TRY(spk_spec_columns(out, dataset, &o, err));
     return spk_spec_layout(out, dataset, err);

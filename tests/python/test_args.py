@@ -8,7 +8,7 @@ import pytest
 from conftest import loader
 
 import shardpack
-from shardpack import CenterCrop, Image, RandomHorizontalFlip, RandomResizedCrop, Raw, Resize
+from shardpack import CenterCrop, Image, RandomHorizontalFlip, RandomResizedCrop, RandomVerticalFlip, Raw, Resize
 
 WRONG = [
     ({"batch_size": 0}, ValueError, r"batch_size=0: must be 1 to 1048576"),
@@ -65,6 +65,9 @@ WRONG = [
     ({"image": CenterCrop(224)}, ValueError, "images of a batch have one size"),
     ({"image": [Resize((9, 9)), CenterCrop(4)]}, ValueError, "images of a batch have one size"),
     ({"image": [RandomResizedCrop(9), RandomHorizontalFlip(), RandomHorizontalFlip()]}, ValueError, "two flips"),
+    ({"image": [RandomResizedCrop(9), RandomHorizontalFlip()], "hflip": 0.3}, ValueError, "hflip=0.3: .*give one of"),
+    ({"image": [RandomResizedCrop(9), RandomVerticalFlip()], "vflip": 0.0}, ValueError, "vflip=0.0: .*give one of"),
+    ({"max_errors": 5}, ValueError, 'max_errors of 5: needs on_error "substitute"'),
     ({"fields": []}, ValueError, "at least one column"),
     ({"fields": "image"}, TypeError, "must be a list of names"),
     ({"fields": ["seg.png"]}, ValueError, "'seg.png' cannot be an attribute; use a dict"),

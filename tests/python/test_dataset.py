@@ -108,6 +108,18 @@ class _KeyOf:
         return self.ds[i].key
 
 
+def test_a_path_is_that_of_the_folder_it_was_given_in(data, tmp_path, monkeypatch):
+    folder, name = os.path.split(data)
+    monkeypatch.chdir(folder)
+    batches, dataset = shardpack.Loader(name, batch_size=16), shardpack.Dataset(name)
+    again = pickle.dumps(dataset)
+    monkeypatch.chdir(tmp_path)
+    assert batches.path == name and len(batches.dataset) == len(dataset) == 160
+    assert dataset[3].key == pickle.loads(again)[3].key
+    assert len(list(batches)) == 10
+    batches.close()
+
+
 def test_in_a_dataloader(data):
     torch = pytest.importorskip("torch")
     ds = shardpack.Dataset(data, decode="array", transform=lambda image: torch.tensor(image[:8, :8]).float())

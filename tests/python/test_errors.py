@@ -5,7 +5,7 @@ import pickle
 import shutil
 
 import pytest
-from conftest import SMALL, loader
+from conftest import SMALL, contents, loader
 
 import shardpack
 
@@ -66,6 +66,35 @@ def test_a_missing_shard(copy):
             for _ in batches:
                 pass
     assert told.value.shard and told.value.errno == 2
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_error_at_the_first_batch_is_not_for_ever(data, copy, workers):
+    """The next iteration tries again, from where the one that failed had begun; so does one behind set_epoch."""
+
+    def hide(there):
+        for shard in copy.glob("*.tar.zst*"):
+            shard.rename(shard.with_name(shard.name.replace(".hidden", "") + ("" if there else ".hidden")))
+
+    with loader(data) as batches:
+        want = contents(batches)
+    with loader(copy, num_workers=workers) as batches:
+        next(iter(batches))
+        inside = batches.state_dict()
+        batches.set_epoch(0)
+        start = batches.state_dict()
+    for state, rest in ((start, want), (inside, want[1:])):
+        with loader(copy, num_workers=workers) as batches:
+            batches.load_state_dict(state)
+            hide(False)
+            for _ in range(2):
+                with pytest.raises(FileNotFoundError):
+                    next(iter(batches))
+                batches.set_epoch(0)  # it stands there already
+            assert batches.state_dict() == state
+            hide(True)
+            assert contents(batches) == rest
+            assert (batches.epoch, len(contents(batches))) == (1, len(want))
 
 
 def test_a_bad_image_names_the_sample(photos, tmp_path):

@@ -1,13 +1,15 @@
 """Loader: what comes, in which order, and what it says of itself."""
 import json
 import os
+import shutil
 import subprocess
 
 import numpy as np
 import pytest
-from conftest import SIDE, contents, loader
+from conftest import SIDE, contents, loader, workers_of
 
 import shardpack
+from shardpack import _core, _ranks
 
 ALL = ["image", "label", "index", "valid", "key"]
 
@@ -100,6 +102,22 @@ def test_dtypes_layouts_and_normalisation(data):
     assert np.allclose(first["normal"], want, atol=1e-5)
 
 
+def test_normalisation_of_columns(data):
+    """What an Image leaves open is as given to the loader; its own integers are not normalised."""
+    crop, mean, std = shardpack.Resize((8, 8)), 0.5, 0.25
+    fields = {"plain": crop, "half": shardpack.Image(crop, dtype="float16"), "own": shardpack.Image(crop, mean=0.25),
+              "raw": shardpack.Image(crop, dtype="uint8", layout="NCHW")}  # fmt: skip
+    with loader(data, fields=fields, mean=mean, std=std, num_workers=0) as batches:
+        batch = next(iter(batches))
+    exact = batch["raw"] / 255
+    assert batch["raw"].dtype == np.uint8 and batch["half"].dtype == np.float16
+    assert np.allclose(batch["plain"], (exact - 0.5) / 0.25, atol=1e-5)
+    assert np.allclose(batch["half"], (exact - 0.5) / 0.25, atol=5e-3)
+    assert np.allclose(batch["own"], (exact - 0.25) / 0.25, atol=1e-5)
+    with loader(data, dtype="uint8", fields={"half": shardpack.Image(crop, dtype="float16", std=std)}) as batches:
+        assert next(iter(batches))["half"].max() > 1
+
+
 def test_flips(data):
     plain, flipped, both = (next(iter(loader(data, num_workers=0, **options)))[0] for options in (
         {}, {"hflip": 1.0}, {"image": [shardpack.RandomResizedCrop(SIDE), shardpack.RandomHorizontalFlip(1.0),
@@ -120,6 +138,45 @@ def test_columns_by_name(data):
                 stem = key.rsplit("/", 1)[1]
                 assert text == f"a picture called {stem}" and about == {"name": stem}
                 assert nothing is None and file[:2] == b"\xff\xd8"
+
+
+@pytest.fixture
+def captions(photos, tmp_path):
+    """Eight photographs: of captions two are empty, two not there, and one is no UTF-8."""
+    for i, image in enumerate(sorted(photos.rglob("*.jpg"))[:8]):
+        shutil.copy(image, tmp_path / f"{i}.jpg")
+        if i < 6:
+            (tmp_path / f"{i}.txt").write_bytes(b"" if i < 2 else b"caption %d" % i if i < 5 else b"\xff")
+    shardpack.pack(tmp_path, tmp_path.with_suffix(".shards"), shuffle=False)
+    return tmp_path.with_suffix(".shards")
+
+
+def test_empty_values_are_not_missing_ones(captions):
+    texts = [b"", b"", b"caption 2", b"caption 3", b"caption 4", b"\xff", None, None]
+    fields = {"raw": shardpack.Raw("txt", optional=True), "key": "key"}
+    with loader(captions, fields=fields, shuffle=False) as batches:
+        batch = next(iter(batches))
+        assert batch["raw"] == texts and batch["key"] == list("01234567")
+    with loader(captions, fields={"text": shardpack.Raw("txt", "text", optional=True)}, limit=5, shuffle=False) as batches:
+        assert next(iter(batches))["text"] == ["", "", "caption 2", "caption 3", "caption 4"]
+    assert [sample.fields.get("txt") for sample in shardpack.Dataset(captions)] == texts
+
+
+def test_values_that_cannot_be_decoded(captions):
+    """The column and the row are named; the iteration can go on."""
+    for decode, at in (("text", 5), ("json", 0)):
+        fields = {"index": "index", "txt": shardpack.Raw("txt", decode, optional=True)}
+        with loader(captions, fields=fields, shuffle=False, batch_size=6) as batches:
+            steps = iter(batches)
+            with pytest.raises(shardpack.FormatError, match=f'field "txt" of row {at} of the batch: no {decode}: '):
+                next(steps)
+            assert [batch["index"].tolist() for batch in steps] == [[6, 7]]
+            assert batches.epoch == 1
+
+
+def test_labels_that_are_not_there(captions):
+    with pytest.warns(shardpack.ShardpackWarning, match="no sample of the dataset has the field cls: all labels are -100"):
+        shardpack.Loader(captions, batch_size=4, num_workers=0).close()
 
 
 def test_named_tuples_can_be_pickled(data):
@@ -219,6 +276,29 @@ def test_repr_and_attributes(data, monkeypatch):
         loader(data)
 
 
+def test_number_of_workers(data, monkeypatch):
+    """As many as there are; ranks of one machine share its processors."""
+    with loader(data, num_workers=None) as batches:
+        everyone = batches.num_workers
+        assert everyone == len(workers_of(os.getpid()))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1000")
+    assert loader(data, num_workers=None).num_workers == everyone  # there is one rank
+    with loader(data, num_workers=None, rank=1, world_size=2000, tail="pad", prefetch_factor=3) as batches:
+        assert batches.num_workers == len(workers_of(os.getpid())) == 1
+        assert _core.estimate(batches._dataset, batches._options, batches._plan.options)["slots"] == 3 + 2
+    for text in ("", "many", "-1", "0"):
+        monkeypatch.setenv("LOCAL_WORLD_SIZE", text)
+        assert loader(data, num_workers=None).num_workers == everyone
+
+
+def test_ranks_that_came_later(data, monkeypatch):
+    with loader(data, num_workers=0) as batches, loader(data, num_workers=0, rank=0, world_size=1) as given:
+        monkeypatch.setattr(_ranks, "_from_torch", lambda: _ranks.Ranks(1, 4, "torch.distributed"))
+        with pytest.warns(shardpack.ShardpackWarning, match="torch.distributed now has 4 ranks, and this is rank 0 of 1"):
+            iter(batches)
+        iter(given)
+
+
 def test_stats(data):
     with loader(data) as batches:
         for _ in batches:
@@ -229,8 +309,6 @@ def test_stats(data):
 
 
 def test_a_killed_worker_is_replaced(data):
-    from conftest import workers_of
-
     with loader(data) as whole:
         want = contents(whole)
     with loader(data) as batches:

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/cpu.h"
 #include "dataset/dataset.h"
 
 static load_data data;
@@ -69,6 +70,12 @@ START_TEST(defaults)
     ck_assert_uint_eq(s.plan.buffer, SPK_PLAN_BUFFER);
     ck_assert_uint_eq(s.plan.groups, 1); /* 64 chunks are lanes enough */
     ck_assert_uint_eq(s.plan.echo, 1);
+    o.local_world_size = 4;
+    uint32_t quota = (uint32_t)spk_cpu_quota(), workers = s.workers;
+    make(&s, &o); /* at least one, however many share the processors */
+    ck_assert_uint_le(s.workers, quota / 4 > 1 ? quota / 4 : 1);
+    ck_assert_uint_ge(s.workers, 1);
+    ck_assert_uint_le(s.workers, workers);
     o.has_workers = 1;
     o.workers = 0;
     o.echo = 3;
@@ -196,6 +203,7 @@ START_TEST(options_out_of_range)
     REFUSED(batch_size, 1048577, "batch_size of 1048577");
     REFUSED(rank, 1, "rank of 1: must be less than world_size, which is 1");
     REFUSED(world_size, 1 << 24, "together");
+    REFUSED(local_world_size, 2, "local_world_size of 2: must be 0 to 1");
     REFUSED(prefetch, 5000, "prefetch of 5000");
     REFUSED(epoch, 0x40000000, "epoch of 1073741824: must be 0 to 1073741823");
     REFUSED(lane_buffer, (1u << 24) + 1, "lane_buffer of 16777217");

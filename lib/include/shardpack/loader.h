@@ -95,8 +95,8 @@ typedef struct spk_loader_options {
     size_t size;               /* sizeof(spk_loader_options) */
     uint32_t batch_size;       /* rows per rank, 1 to 1,048,576 */
     uint32_t rank, world_size; /* world_size 0: 1 */
-    /* Nonzero: workers is given. Else there are as many as the CPU quota has processors, but no more than share the
-     * order's lanes evenly. */
+    /* Nonzero: workers is given. Else there are as many as the CPU quota has processors (for each of local_world_size
+     * ranks), but no more than share the order's lanes evenly. */
     int has_workers;
     int workers;       /* processes; 0: decode in the caller */
     uint32_t prefetch; /* batches prepared ahead; 0: 4 */
@@ -131,6 +131,8 @@ typedef struct spk_loader_options {
      * without any of them are not read. */
     const uint64_t *indices;
     size_t index_count;
+    uint32_t local_world_size; /* ranks on this machine, which share its processors where workers are not given; 0: 1 */
+    int reserved;
 } spk_loader_options;
 
 /* How much a loader will need, before it is made. */

@@ -13,7 +13,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _args, transforms
-from ._errors import ArgumentError
+from ._errors import ArgumentError, FormatError
 
 _IMAGE, _LABEL, _INDEX, _VALID, _KEY, _BYTES, _STORED, _ORIGINAL = range(1, 9)  # as spk_column_kind
 _DTYPES = ("uint8", "float16", "float32")  # as spk_dtype
@@ -62,7 +62,8 @@ class Raw:
 
     Args:
         field: name of the field, such as ``"json"``
-        decode: ``"bytes"``, ``"text"`` (UTF-8, str) or ``"json"`` (what it parses to)
+        decode: ``"bytes"``, ``"text"`` (UTF-8, str) or ``"json"`` (what it parses to); what is no text or no JSON is a
+            FormatError
         optional: samples without the field give None instead of an error
     """
 
@@ -99,7 +100,7 @@ class Defaults:
 
     def filled(self, usual: Any) -> "Defaults":
         """With what holds where nothing was given; usual: the transform."""
-        return replace(
+        filled = replace(
             self,
             image=usual if self.image is None else self.image,
             dtype="float32" if self.dtype is None else self.dtype,
@@ -107,6 +108,15 @@ class Defaults:
             hflip=_args.real("hflip", 0.0 if self.hflip is None else self.hflip, 0, 1),
             vflip=_args.real("vflip", 0.0 if self.vflip is None else self.vflip, 0, 1),
         )
+        for name in ("hflip", "vflip"):
+            if getattr(self, name) is not None and name in filled.geometry:
+                raise ArgumentError(f"{name}={getattr(self, name)!r}: image={self.image!r} has that flip; give one of them")
+        return filled
+
+    @functools.cached_property
+    def geometry(self) -> dict[str, Any]:
+        """Options of the extension for the transform."""
+        return transforms.options_of("image", self.image)
 
 
 def _normalisation(dtype: str, mean: Any, std: Any) -> dict[str, Any]:
@@ -130,11 +140,13 @@ def _image_options(name: str, image: Image, given: Defaults) -> tuple[dict[str, 
     if not image.paired:
         options.update(hflip=given.hflip, vflip=given.vflip)
     if image.transform is None:
-        options.update(transforms.options_of("image", given.image))
+        options.update(given.geometry)
     else:
         options.update(transforms.options_of(f"fields[{name!r}]", image.transform))
-    mean, std = (given.mean, given.std) if image.mean is None and image.std is None else (image.mean, image.std)
-    if image.dtype is None or image.mean is not None or image.std is not None:
+    own = image.mean is not None or image.std is not None
+    if own or image.dtype is None or dtype != "uint8":  # else integers by its own dtype, beside columns of floats
+        mean = given.mean if image.mean is None else image.mean
+        std = given.std if image.std is None else image.std
         options.update(_normalisation(dtype, mean, std))
     options["channels"] = _args.integer("channels", image.channels, 1, 3)
     if options["channels"] == 2:
@@ -267,17 +279,24 @@ def _torch_maker(how: Any) -> Callable[[Any], Any]:
     return from_dlpack
 
 
+_DECODERS: dict[str, Callable[[bytes], Any]] = {"bytes": bytes, "text": bytes.decode, "json": json.loads}
+_NOTHING = {"bytes": b"", "text": "", "json": None}
+
+
 def _raw_maker(raw: Raw) -> Callable[[Any], Any]:
-    """Values of optional fields that a sample lacks come as empty bytes."""
-    decoders: dict[str, Callable[[bytes], Any]] = {"bytes": bytes, "text": bytes.decode, "json": json.loads}
-    decode = decoders[raw.decode]
-    if raw.optional:
-        return lambda values: [decode(value) if value else None for value in values]
-    if raw.decode == "json":  # rows that were substituted have no text
-        return lambda values: [decode(value) if value else None for value in values]
-    if raw.decode == "bytes":
-        return lambda values: values
-    return lambda values: [decode(value) for value in values]
+    """Of a list with None where there is no value: the sample lacks an optional field, or the row was substituted."""
+    decode, nothing = _DECODERS[raw.decode], None if raw.optional else _NOTHING[raw.decode]
+
+    def make(values: list[Any]) -> list[Any]:
+        made: list[Any] = []
+        try:
+            for value in values:
+                made.append(nothing if value is None else decode(value))
+        except ValueError as problem:  # not UTF-8, or no JSON
+            raise FormatError(f'field "{raw.field}" of row {len(made)} of the batch: no {raw.decode}: {problem}') from problem
+        return made
+
+    return make
 
 
 class _Guarded:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import sys
 from typing import Any, Optional
 
@@ -25,10 +24,6 @@ def output(output: Optional[str]) -> str:
     if output == "torch" and importlib.util.find_spec("torch") is None:
         raise ArgumentError('output="torch": PyTorch is not installed; "numpy" needs nothing else')
     return output
-
-
-def quota() -> int:
-    return max(1, len(os.sched_getaffinity(0)))
 
 
 def counts(
@@ -55,14 +50,12 @@ def max_errors(max_errors: int, on_error: str) -> int:
     return max_errors
 
 
-def prefetch(prefetch: Optional[int], factor: Optional[int], num_workers: Optional[int]) -> int:
+def prefetch(prefetch: Optional[int], factor: Optional[int], workers: int) -> int:
     if factor is None:
         return _args.integer("prefetch", 4 if prefetch is None else prefetch, 1, 1024)
     if prefetch is not None:
         raise ArgumentError(f"prefetch={prefetch!r}, prefetch_factor={factor!r}: give one of them")
-    factor = _args.integer("prefetch_factor", factor, 1, 1024)
-    workers = quota() if num_workers is None else _args.integer("num_workers", num_workers, 0, 1024)
-    return min(1024, factor * max(1, workers))
+    return min(1024, _args.integer("prefetch_factor", factor, 1, 1024) * max(1, workers))
 
 
 def tail(tail: Optional[str], drop_last: bool, world_size: int) -> int:

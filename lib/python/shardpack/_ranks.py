@@ -9,6 +9,9 @@ from . import _args
 from ._errors import ArgumentError
 
 
+ALONE = "the only one"
+
+
 class Ranks(NamedTuple):
     rank: int
     world_size: int
@@ -45,10 +48,24 @@ def _from_environment() -> Optional[Ranks]:
     return Ranks(rank, world_size, "RANK and WORLD_SIZE")
 
 
+def changed(ranks: Ranks) -> Optional[str]:
+    """Told where torch.distributed was initialised after the ranks were found: all of them would take every sample."""
+    now = _from_torch() if ranks.source == ALONE else None
+    if now is None or now.world_size == 1:
+        return None
+    return f"torch.distributed now has {now.world_size} ranks, and this is {ranks}, so that each takes all samples"
+
+
+def local(ranks: Ranks) -> int:
+    """How many ranks share this machine's processors, as far as the launcher says so."""
+    text = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return max(1, min(int(text), ranks.world_size)) if text.isdecimal() else 1
+
+
 def find(rank: Optional[int], world_size: Optional[int]) -> Ranks:
     """As given; else of torch.distributed, else of the environment, else the only one."""
     if rank is None and world_size is None:
-        return _from_torch() or _from_environment() or Ranks(0, 1, "the only one")
+        return _from_torch() or _from_environment() or Ranks(0, 1, ALONE)
     if rank is None or world_size is None:
         raise ArgumentError(f"rank={rank!r}, world_size={world_size!r}: give both or neither")
     world_size = _args.integer("world_size", world_size, 1, 1 << 24)

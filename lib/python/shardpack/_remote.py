@@ -23,6 +23,10 @@ def shown(url: str) -> str:
     return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
 
 
+def _is_absolute(url: str) -> bool:
+    return os.path.isabs(url) or "://" in url
+
+
 class Place:
     """What everything that opens a dataset takes: the paths or URLs, and the options of URLs. Picklable."""
 
@@ -40,6 +44,7 @@ class Place:
                 f"path_or_urls={list(map(shown, self.urls))!r}: several places must be URLs (http, https or s3) that hold "
                 f"the same dataset"
             )
+        self._folder = None if all(map(_is_absolute, self.urls)) else os.getcwd()  # this process may go to another one
         self.options: dict[str, Any] = {"plain_credentials": _args.flag("plain_credentials", plain_credentials)}
         if cache_dir is not None:
             self.options["cache_dir"] = os.fsencode(cache_dir)
@@ -50,8 +55,13 @@ class Place:
             self.options["deadline"] = _args.real("deadline", deadline, 0.001, 1e6)
 
     @property
+    def absolute(self) -> list[str]:
+        """The same paths, whatever folder the process is in now."""
+        return [os.path.join(self._folder, url) if self._folder else url for url in self.urls]
+
+    @property
     def encoded(self) -> list[bytes]:
-        return [os.fsencode(url) for url in self.urls]
+        return [os.fsencode(url) for url in self.absolute]
 
     def open(self, verify: bool = False) -> Any:
         """The open dataset, of the extension."""

@@ -96,8 +96,11 @@ def current_stream_of(index: int) -> Callable[[], int]:
     return lambda: int(current_stream(index).cuda_stream)
 
 
+_END = object()
+
+
 class Feed:
-    """Sends batches to a device, on a stream of its own."""
+    """Sends batches to a device, on a stream of its own, one ahead of the one that is used."""
 
     def __init__(self, index: int, plan: _columns.Plan) -> None:
         found = cuda()
@@ -106,6 +109,33 @@ class Feed:
         self.index = index
         self.rows = plan.on_device()
         self.side = found.new_stream(index)
+        self.ahead: Any = None  # what is on its way to the device
+        self.before: Optional[tuple[str, tuple[int, int]]] = None  # state and position of the loader without it
+
+    def take(self, core: Any) -> Any:
+        """What was sent of the next batch, for `deliver`; None at the end of an epoch."""
+        sent = self.ahead or self._send_next(core)
+        self.drop()
+        if isinstance(sent, BaseException):
+            raise sent
+        return None if sent is _END else sent
+
+    def look_ahead(self, core: Any) -> None:
+        """Sends the batch behind that on its way if it is there. An error of it is kept for whoever asks for it."""
+        if not core.ready():
+            return
+        self.before = core.save(), core.position()
+        try:
+            self.ahead = self._send_next(core)
+        except Exception as problem:
+            self.ahead = problem
+
+    def drop(self) -> None:
+        self.ahead = self.before = None
+
+    def _send_next(self, core: Any) -> Any:
+        taken = core.next()
+        return _END if taken is None else self.send(*taken)
 
     def send(self, columns: tuple[Any, ...], lease: Any) -> tuple[list[Any], Any]:
         """Queues the copies; (tensors and lists, event behind the copies)."""

@@ -13,7 +13,7 @@ from typing import Any, Optional, Union
 
 from . import _args, _columns, _core, _loader_args, _programs, _ranks, gpu
 from ._epoch import Epoch
-from ._errors import ShardpackWarning
+from ._errors import Error, ShardpackWarning
 from ._remote import Paths, Place, StrPath
 
 _EPOCH_MAX = 0x3FFFFFFF
@@ -66,8 +66,9 @@ class Loader:
         batch_size: rows per rank, 1 to 1,048,576
         shuffle: a new order in each epoch; else stored order
         seed: of order and crops, 0 to 2**64 - 1
-        num_workers: worker processes; 0: decode in this one; None: as many as the CPU quota has cores. The output is
-            the same
+        num_workers: worker processes; 0: decode in this one; None: as many as the CPU quota has cores, divided by
+            ``LOCAL_WORLD_SIZE`` of the environment (torchrun sets it), and no more than share the order's lanes
+            evenly. The output is the same
         prefetch: batches prepared ahead (all workers together), 1 to 1024
         chunk: samples in a row of a batch that come from one place of the dataset; None: 16, fewer for datasets packed
             in stored order
@@ -191,9 +192,9 @@ class Loader:
             "batch_size": _args.integer("batch_size", batch_size, 1, 1 << 20),
             "rank": self.ranks.rank,
             "world_size": self.ranks.world_size,
+            "local_world_size": _ranks.local(self.ranks),
             "shuffle": int(self.shuffle),
             "seed": _args.integer("seed", seed, 0, 2**64 - 1),
-            "prefetch": _loader_args.prefetch(prefetch, prefetch_factor, num_workers),
             "tail": _loader_args.tail(tail, drop_last, self.ranks.world_size),
             "on_error": _args.choice("on_error", on_error, "fail", "substitute"),
             "max_errors": _loader_args.max_errors(max_errors, on_error),
@@ -208,14 +209,14 @@ class Loader:
         options.update(_args.chosen(indices))
         images = _columns.Defaults(image, dtype, layout, mean, std, hflip, vflip)
         self._plan = _columns.Plan(fields, images, _loader_args.default_image(self.shuffle), self.output)
-        self._open(options)
+        self._open(options, prefetch, prefetch_factor)
 
-    def _open(self, options: dict[str, Any]) -> None:
+    def _open(self, options: dict[str, Any], prefetch: Optional[int], prefetch_factor: Optional[int]) -> None:
         self._options = options
         self._dataset = self._where.open()
+        self._workers: int = _core.estimate(self._dataset, options, self._plan.options)["workers"]
+        options["prefetch"] = _loader_args.prefetch(prefetch, prefetch_factor, self._workers)
         self._feed: Optional[gpu.Feed] = None
-        self._ahead: Any = None  # what is on its way to the device
-        self._before: Optional[tuple[str, tuple[int, int]]] = None  # state and position without it
         self._guarded = False
         if options["pin_memory"] == 0:
             self._core = _core.Loader(self._dataset, options, self._plan.options, self._plan.capsules)
@@ -224,6 +225,8 @@ class Loader:
         self._length: int = self._core.length()
         self._wanted: Optional[int] = None  # epoch asked for while another is under way
         self._at_start = True  # the library stands where the next iteration begins
+        self._begun = ""  # the state in which the last iteration began
+        self._failed = False  # the last batch that was asked for was an error
         self._current: Any = None  # weak reference to the iteration under way
         self._delivered = 0  # batches of it
         self._public: Any = None
@@ -248,10 +251,16 @@ class Loader:
 
     def __iter__(self) -> Iterator[Any]:
         core = self._used()
+        self._check_ranks()
         if not self._at_start:
             epoch = self._position()[0] + 1 if self._wanted is None else self._wanted
             self._drop_ahead()
             core.set_epoch(epoch)
+        elif self._failed:  # at its first batch: once more
+            self._drop_ahead()
+            core.restore(self._begun)
+        self._begun = core.save()
+        self._failed = False
         self._at_start = True
         self._wanted = None
         self._delivered = 0
@@ -268,21 +277,30 @@ class Loader:
                 "another iteration of this Loader has begun, or it was moved by load_state_dict, while this one was "
                 "under way; to iterate twice at once, make two Loaders"
             )
-        if self._feed is None:
-            taken = core.next()
-            batch = None if taken is None else self._plan.assemble(taken[0])
-            if self._guarded and taken is not None:
-                batch = self._plan.guarded(batch, taken[1] if core.pinned else None)
-        else:
-            batch = self._take_from_device(core, self._feed)
-        if core.noted:
-            self._warn()
-        if batch is None:
+        try:
+            taken = core.next() if self._feed is None else self._feed.take(core)
+        except Error:
+            self._failed = True
+            raise
+        self._failed = False
+        batch = None
+        if taken is None:
             self._end_epoch(core)
         else:
             self._at_start = False
             self._delivered += 1
+            batch = self._make(core, taken)
+        if core.noted:
+            self._warn()
         return batch
+
+    def _make(self, core: Any, taken: Any) -> Any:
+        if self._feed is not None:
+            batch = self._plan.make(self._feed.deliver(taken))
+            self._feed.look_ahead(core)
+            return batch
+        batch = self._plan.assemble(taken[0])
+        return self._plan.guarded(batch, taken[1] if core.pinned else None) if self._guarded else batch
 
     def _end_epoch(self, core: Any) -> None:
         self._current = None
@@ -291,42 +309,19 @@ class Loader:
             self._wanted = None
         self._at_start = True
 
-    def _take_from_device(self, core: Any, feed: gpu.Feed) -> Any:
-        """The next batch, or None; the one after it is sent on its way if it is there."""
-        sent = self._ahead or self._send(core, feed)
-        self._drop_ahead()
-        if isinstance(sent, BaseException):
-            raise sent
-        if sent is self._END:
-            return None
-        batch = self._plan.make(feed.deliver(sent))
-        if core.ready():
-            self._before = core.save(), core.position()
-            self._ahead = self._send(core, feed, True)
-        return batch
-
-    _END = object()
-
-    def _send(self, core: Any, feed: gpu.Feed, ahead: bool = False) -> Any:
-        """What is sent, or _END; an error of a batch that nobody has asked for yet is kept for whoever does."""
-        try:
-            taken = core.next()
-            return self._END if taken is None else feed.send(*taken)
-        except Exception as problem:
-            if not ahead:
-                raise
-            return problem
-
-    def _drop_ahead(self) -> None:
-        self._ahead = self._before = None
-
     def _save(self) -> str:
-        text: str = self._used().save() if self._before is None else self._before[0]
+        core = self._used()
+        text: str = self._feed.before[0] if self._feed and self._feed.before else core.save()
         return text
 
     def _position(self) -> tuple[int, int]:
-        place: tuple[int, int] = self._used().position() if self._before is None else self._before[1]
+        core = self._used()
+        place: tuple[int, int] = self._feed.before[1] if self._feed and self._feed.before else core.position()
         return place
+
+    def _drop_ahead(self) -> None:
+        if self._feed is not None:
+            self._feed.drop()
 
     def __len__(self) -> int:
         """Batches per epoch of this rank, exact."""
@@ -340,6 +335,11 @@ class Loader:
         if self._core is None or self._core.closed:
             raise RuntimeError("the Loader is closed")
         return self._core
+
+    def _check_ranks(self) -> None:
+        text = _ranks.changed(self.ranks)
+        if text:
+            warnings.warn(f"{text}; make the Loader after it, or give rank= and world_size=", ShardpackWarning, 3)
 
     def _under_way(self) -> bool:
         return self._current is not None and self._current() is not None and self._delivered > 0
@@ -401,6 +401,7 @@ class Loader:
             raise TypeError(f"state_dict: is not one of this class: {problem}") from None
         core.restore(text)
         self._drop_ahead()
+        self._failed = False
         self._current = None
         self._wanted = None
         self._at_start = True
@@ -443,7 +444,7 @@ class Loader:
 
     @property
     def num_workers(self) -> int:
-        return int(self._options.get("workers", -1)) if "has_workers" in self._options else _loader_args.quota()
+        return self._workers
 
     @property
     def dataset(self) -> Any:
@@ -451,7 +452,7 @@ class Loader:
         if self._public is None:
             from .dataset import Dataset
 
-            self._public = Dataset(self._where.urls, **self._where.options)
+            self._public = Dataset(self._where.absolute, **self._where.options)
         return self._public
 
     def __repr__(self) -> str:

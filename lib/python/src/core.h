@@ -101,6 +101,9 @@ PyObject *core_dlpack(PyObject *owner, const spk_view *view);
 /* loader.c */
 extern PyType_Spec core_loader_spec;
 
+/* estimate(dataset, options, columns): how many workers a loader would have, and what memory it would take */
+PyObject *core_estimate(PyObject *module, PyObject *args);
+
 /* stats.c: the figures of a loader as a dict */
 PyObject *core_stats(const spk_loader *loader);
 

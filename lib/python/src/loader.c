@@ -134,6 +134,28 @@ static PyObject *new (PyTypeObject *type, PyObject *args, PyObject *keywords)
     return (PyObject *)self;
 }
 
+PyObject *core_estimate(PyObject *module, PyObject *args)
+{
+    const core_state *state = PyModule_GetState(module);
+    PyObject *dataset = NULL, *options = NULL, *columns = NULL;
+    spk_loader_options o = {.size = sizeof o};
+    spk_column *list = NULL;
+    spk_loader_estimate e;
+    spk_error err;
+    spk_error_clear(&err);
+    if (!PyArg_ParseTuple(args, "O!O!O!:estimate", state->dataset, &dataset, &PyDict_Type, &options, &PyList_Type,
+                          &columns) ||
+        core_options_set(&o, core_loader_options, options) < 0 || core_columns_set(columns, &list, &o.column_count) < 0)
+        return NULL;
+    o.columns = list;
+    spk_status status = spk_loader_estimate_memory(core_dataset_get(dataset), &o, &e, &err);
+    PyMem_Free(list);
+    if (status < 0)
+        return core_raise(&err);
+    return Py_BuildValue("{s:I,s:I,s:K,s:K,s:K}", "workers", (unsigned)e.workers, "slots", (unsigned)e.slots,
+                         "shared_bytes", e.shared_bytes, "worker_bytes", e.worker_bytes, "batches", e.batches);
+}
+
 static void stop(loader *self)
 {
     spk_loader *l = self->loader;
@@ -169,14 +191,16 @@ static PyObject *close_loader(PyObject *object, PyObject *none)
     return Py_NewRef(Py_None);
 }
 
-/* A list of bytes objects. */
+/* A list of bytes objects; None where a sample lacks the field. */
 static PyObject *values_of(const spk_view *view)
 {
     Py_ssize_t n = (Py_ssize_t)view->shape[0];
     PyObject *list = PyList_New(n);
     for (Py_ssize_t i = 0; list && i < n; i++) {
         const uint64_t *at = view->offsets + 2 * i;
-        PyObject *value = PyBytes_FromStringAndSize((const char *)view->data + at[0], (Py_ssize_t)at[1]);
+        bool there = at[0] > 0 || view->kind == SPK_COLUMN_KEY;
+        PyObject *value =
+            there ? PyBytes_FromStringAndSize((const char *)view->data + at[0], (Py_ssize_t)at[1]) : Py_NewRef(Py_None);
         if (!value || PyList_SetItem(list, i, value) < 0)
             Py_CLEAR(list);
     }

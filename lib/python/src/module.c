@@ -11,6 +11,7 @@ static PyMethodDef methods[] = {
     {"repack", core_repack, METH_VARARGS, "repack(urls, place, dst, options, on_progress, on_note) -> dict"},
     {"verify", core_verify, METH_VARARGS, "verify(path, jobs, on_progress) -> (dict, list of problems)"},
     {"restore", core_restore, METH_VARARGS, "restore(stored) -> the file"},
+    {"estimate", core_estimate, METH_VARARGS, "estimate(dataset, options, columns) -> dict"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -133,6 +133,7 @@ const core_option core_loader_options[] = {
     ROW(spk_loader_options, CORE_INT, error_on_hold),
     ROW(spk_loader_options, CORE_TEXT, worker_program),
     ROW(spk_loader_options, CORE_INT, pin_memory),
+    ROW(spk_loader_options, CORE_U32, local_world_size),
     {NULL, CORE_INT, 0},
     /* clang-format on */
 };
