@@ -1,4 +1,5 @@
 """Memory: views of slots, copies, and when a slot goes back."""
+import ctypes
 import gc
 import threading
 import warnings
@@ -124,6 +125,14 @@ def test_views_dropped_in_other_threads(data):
     assert seen == want * 6
 
 
+def fortran(column):
+    """Asks for its memory in the order of Fortran."""
+    flags = 0x40 | 0x18  # PyBUF_F_CONTIGUOUS
+    view = (ctypes.c_ssize_t * 32)()
+    ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(column), view, flags)
+    ctypes.pythonapi.PyBuffer_Release(view)
+
+
 def test_dlpack(data):
     with loader(data, **BIG, output="dlpack") as batches, loader(data, **BIG) as plain:
         for (images, labels), (want, want_labels) in zip(batches, plain):
@@ -135,6 +144,12 @@ def test_dlpack(data):
             assert "dltensor" in repr(capsule)
             with pytest.raises(BufferError, match="stream"):
                 images.__dlpack__(stream=1)
+            with pytest.raises(BufferError, match=r"dl_device=\(2, 0\): must be \(1, 0\)"):
+                images.__dlpack__(dl_device=(2, 0))
+            images.__dlpack__(dl_device=(1, 0), max_version=(1, 0), copy=False)
+            with pytest.raises(BufferError, match="C-contiguous"):
+                fortran(images)
+            fortran(labels)
         assert batches.stats()["copies"] == 0
         view = memoryview(images)
         assert view.shape == images.shape and view.format == "f"

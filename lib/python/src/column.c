@@ -68,8 +68,12 @@ static void dealloc(PyObject *object)
 static int get_buffer(PyObject *object, Py_buffer *out, int flags)
 {
     column *self = (column *)object;
-    (void)flags; /* whatever is asked for: it is writable and contiguous, and says all that it is */
+    /* Whatever else is asked for: it is writable and contiguous, and says all that it is. */
     memset(out, 0, sizeof *out);
+    if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && self->ndim > 1) {
+        PyErr_SetString(PyExc_BufferError, "columns are C-contiguous");
+        return -1;
+    }
     out->obj = Py_NewRef(object);
     out->buf = self->data;
     out->len = self->bytes;
@@ -116,6 +120,13 @@ static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords)
         return NULL;
     if (stream != Py_None) {
         PyErr_SetString(PyExc_BufferError, "stream: must be None, this is memory of the CPU");
+        return NULL;
+    }
+    int type = 1, id = 0; /* kDLCPU */
+    if (device != Py_None && !PyArg_ParseTuple(device, "ii:dl_device", &type, &id))
+        return NULL;
+    if (type != 1 || id != 0) {
+        PyErr_Format(PyExc_BufferError, "dl_device=%R: must be (1, 0), this is memory of the CPU", device);
         return NULL;
     }
     if (copy == Py_True) {
