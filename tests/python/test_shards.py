@@ -8,6 +8,7 @@ from conftest import LONG, loader
 
 torch = pytest.importorskip("torch")
 import shardpack  # noqa: E402
+from shardpack import shards  # noqa: E402
 from shardpack.shards import _Batches  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create", "ignore:.*fork.*:DeprecationWarning")
@@ -97,6 +98,30 @@ def test_bytes_are_read_about_once(photos, tmp_path, workers):
     assert read < 2 * totals["bytes"], (read, totals["bytes"])
 
 
+def test_images_that_nobody_asks_for(data, tmp_path):
+    """They are neither read nor decoded, and need not be there; captions that are empty are not missing."""
+    part = _Batches(dataset(data, fields=["label", "txt"], transform=None), 0, 1, None)
+    assert part.names == ["cls", "txt"]
+    (tmp_path / "texts").mkdir()
+    for name, text in (("a", "one"), ("b", ""), ("c", "three")):
+        (tmp_path / "texts" / f"{name}.txt").write_text(text)
+    shardpack.pack(tmp_path / "texts", tmp_path / "ds", shuffle=False)
+    ds = shardpack.ShardDataset(tmp_path / "ds", batch_size=3, fields=["key", "txt", "sample"])
+    batch = next(iter(ds))
+    assert batch.txt == [b"one", b"", b"three"] and [dict(sample.fields) for sample in batch.sample][1] == {"txt": b""}
+    for options in ({"fields": ["image"]}, {"fields": ["txt"], "transform": crop}, {}):
+        with pytest.raises(ValueError, match="no sample of the dataset has an image"):
+            next(iter(shardpack.ShardDataset(tmp_path / "ds", batch_size=3, **options)))
+
+
+def test_ranks_that_came_later(data, monkeypatch):
+    ds = dataset(data)
+    assert "rank 0 of 1" in str(ds.ranks)
+    monkeypatch.setattr(shards._ranks, "_from_torch", lambda: shards._ranks.Ranks(1, 4, "torch.distributed"))
+    with pytest.warns(shardpack.ShardpackWarning, match="torch.distributed now has 4 ranks"):
+        iter(ds)
+
+
 def test_images_and_collation(data):
     pytest.importorskip("PIL")
     images, labels = next(iter(dataset(data, fields=None)))
@@ -162,6 +187,26 @@ def test_states(data):
         assert rows(batches) == whole  # one pass only
         other.set_epoch(0)
         assert rows(batches) == want(data, 0)
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_a_state_that_only_the_loop_knows(data, start):
+    """Processes of a DataLoader read: the dataset of this one cannot tell how many batches came."""
+    ds = dataset(data)
+    before = ds.state_dict()
+    batches = in_processes(ds, 1, start)
+    next(iter(batches))
+    with pytest.raises(shardpack.StateError, match=r"state_dict\(batches=n\)"):
+        ds.state_dict()
+    assert ds.state_dict(batches=1)["position"] == 12
+    ds.set_epoch(0)
+    with pytest.raises(RuntimeError, match=r"state_dict\(batches=n\)"):
+        ds.state_dict()
+    ds.set_epoch(1)
+    assert ds.state_dict() == {**before, "epoch": 1}
+    next(iter(batches))
+    ds.load_state_dict(before)
+    assert ds.state_dict() == before
 
 
 def test_states_agree_with_the_loaders(data):

@@ -14,7 +14,7 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from . import _args, _columns, _core, _programs, _ranks, samples
-from ._errors import ArgumentError, ChangedError, ShardpackWarning
+from ._errors import ArgumentError, ChangedError, ShardpackWarning, StateError
 from ._loader_args import TAILS, tail as _tail
 from ._remote import Paths, Place, StrPath
 from .loader import _EPOCH_MAX
@@ -52,7 +52,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         collate_fn: called with the list of a batch's ``(image, label)``, instead of stacking
         image_field: field with the image; None: the first of jpg, png that a sample has
         fields: names of columns, for batches as named tuples: ``image``, ``label``, ``index``, ``valid``, ``key``,
-            ``sample`` (`Sample` objects) or any field (bytes). None: ``(image, label)``
+            ``sample`` (`Sample` objects) or any field (bytes, None where a sample has none). None: ``(image, label)``.
+            Without ``image`` and ``transform`` no image is read
         reseed: make the random numbers of Python, NumPy and PyTorch's CPU generator a function of (seed, epoch,
             position) before each transform, so that random transforms give the same for any number of workers and
             after a resume
@@ -135,7 +136,8 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
             if value is not None:
                 self._options[name] = _args.integer(name, value, 1, most)
         self._options.update(_args.chosen(indices))
-        self._shared = torch.zeros(2, dtype=torch.int64).share_memory_()  # epoch; who used the state
+        # Of all processes: epoch; who used the state; whether a process of a DataLoader has begun a pass of the epoch
+        self._shared = torch.zeros(3, dtype=torch.int64).share_memory_()
         self._state: Optional[dict[str, Any]] = None  # where the next pass goes on
         self._state_used = False  # by this copy
         self._running: Optional[_Batches] = None  # the last pass of this process
@@ -164,6 +166,7 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
             self._state = None
         if epoch != self.epoch:
             self._running = None
+            self._shared[2] = 0
         self._shared[0] = epoch
 
     def state_dict(self, batches: Optional[int] = None) -> dict[str, Any]:
@@ -171,13 +174,17 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
 
         Args:
             batches: the state after so many batches of the pass, as counted by the training loop. None: after the last
-                batch that this process read, which is what you want with ``num_workers=0`` and in StatefulDataLoader
+                batch that this process read, which is what you want with ``num_workers=0`` and in StatefulDataLoader;
+                a StateError where processes of a DataLoader read
         """
         if batches is None:
             if self._running is not None:
                 return self._running.state_dict()
+            if self._shared[2]:
+                raise StateError("state_dict(): processes of a DataLoader read this dataset, and only the training loop "
+                                 "knows how many batches came: state_dict(batches=n)")
             batches = 0
-        core = self._open()
+        core, _ = self._open()
         self._place(core, self._state if self._running is None else self._began)
         core.skip(_args.integer("batches", batches, 0))
         state: dict[str, Any] = json.loads(core.save())
@@ -191,21 +198,27 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
         self._state, self._state_used = copy.deepcopy(state_dict), False
         self._running = None
         self._shared[0] = int(state_dict["epoch"])
-        self._shared[1] = 0
+        self._shared[1] = self._shared[2] = 0
 
     # ---- reading ----
 
-    def _open(self) -> Any:
+    def _open(self) -> tuple[Any, list[str]]:
+        """A loader of the extension, and the fields that its columns have from the third on."""
         options = {**self._options, "rank": self.ranks.rank, "world_size": self.ranks.world_size,
                    "tail": _tail(*self._tail_arguments, self.ranks.world_size),
                    "worker_program": _programs.worker()}
         dataset = self._where.open()
-        have = [name for name, _, _ in dataset.fields()]
+        names = self._read([name for name, _, _ in dataset.fields()])
         columns: list[dict[str, Any]] = [{"kind": kind} for kind in (_columns._KEY, _columns._INDEX, _columns._VALID)]
-        for name in self._read(have):
+        for name in names:
             kinds = (_columns._STORED, _columns._ORIGINAL) if self._is_image(name) else (_columns._BYTES,)
             columns += [{"kind": kind, "field": name.encode(), "optional": 1} for kind in kinds]
-        return _core.Loader(dataset, options, columns)
+        return _core.Loader(dataset, options, columns), names
+
+    @property
+    def _decodes(self) -> bool:
+        """Whether images are looked into: batches have them, or a transform is to be called."""
+        return self._names is None or "image" in self._names or self.transform is not None
 
     def _is_image(self, name: str) -> bool:
         """Whether it may be decoded: then it is read as the shards hold it."""
@@ -214,7 +227,9 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
     def _read(self, have: Sequence[str]) -> list[str]:
         """Fields to be read: the image's, the label, and what else was asked for."""
         images = [self._image_field] if self._image_field else [n for n in samples.IMAGE_FIELDS if n in have]
-        if not images:
+        if not self._decodes and "sample" not in (self._names or ()):
+            images = []
+        elif not images and self._decodes:
             raise ArgumentError("no sample of the dataset has an image (fields jpg, png); name it with image_field=")
         wanted = [name for name in self._names or () if name not in _SPECIAL]
         for name in (*images, *wanted):
@@ -243,6 +258,11 @@ class ShardDataset(IterableDataset[Any]):  # type: ignore[misc,unused-ignore]
     def __iter__(self) -> Iterator[Any]:
         info = get_worker_info()
         worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        if info is not None:
+            self._shared[2] = 1
+        changed = _ranks.changed(self.ranks)
+        if changed and worker == 0:
+            warnings.warn(f"{changed}; use the ShardDataset after it, or give rank= and world_size=", ShardpackWarning, 2)
         iteration = 1 if info is None else (info.seed - info.id) & 0x7FFFFFFFFFFFFFFF or 1
         self._began = self._use_state(iteration)
         self._running = _Batches(self, worker, workers, self._began)
@@ -283,7 +303,7 @@ class _Batches(Iterator[Any]):
 
     def __init__(self, owner: ShardDataset, worker: int, workers: int, state: Optional[dict[str, Any]]) -> None:
         self.owner, self.worker, self.workers = owner, worker, workers
-        self.core = owner._open()
+        self.core, self.names = owner._open()
         self.decode = samples.decoder(owner._decode)
         self.first = True
         self.end: Optional[dict[str, Any]] = None  # the state behind the last batch
@@ -315,7 +335,8 @@ class _Batches(Iterator[Any]):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.end is not None:
-            self.end, self.core = None, self.owner._open()
+            self.end = None
+            self.core, _ = self.owner._open()
         self.owner._place(self.core, state)
         self._start(state)
         self.first = _WORKER not in state
@@ -351,25 +372,18 @@ class _Batches(Iterator[Any]):
             values[name] = next(left)
             if self.owner._is_image(name):
                 sizes = np.asarray(next(left)).tolist()
-                values[name] = [data if size < 0 else samples.Stored(data, size)
+                values[name] = [data if data is None or size < 0 else samples.Stored(data, size)
                                 for data, size in zip(values[name], sizes)]
         made = []
         for i, key in enumerate(keys):
-            fields = {name: column[i] for name, column in values.items() if column[i]}
+            fields = {name: column[i] for name, column in values.items() if column[i] is not None}
             made.append(Sample(key.decode(), int(index[i]), fields, "", bool(valid[i]), None, self.owner._image_field))
         return made
-
-    @property
-    def names(self) -> list[str]:
-        if not hasattr(self, "_names"):
-            dataset = self.owner._where.open()
-            self._names = self.owner._read([name for name, _, _ in dataset.fields()])
-        return self._names
 
     def _batch(self, columns: tuple[Any, ...]) -> Any:
         owner = self.owner
         rows = self._rows(columns)
-        images = self._images(rows)
+        images = self._images(rows) if owner._decodes else []
         labels = [row.label for row in rows]
         if owner.collate_fn is not None:
             return owner.collate_fn(list(zip(images, labels)))
