@@ -116,7 +116,7 @@ def test_a_path_is_that_of_the_folder_it_was_given_in(data, tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     assert batches.path == name and len(batches.dataset) == len(dataset) == 160
     assert dataset[3].key == pickle.loads(again)[3].key
-    assert len(list(batches)) == 10
+    assert sum(1 for _ in batches) == 10
     batches.close()
 
 
@@ -144,6 +144,19 @@ def test_pack(photos, tmp_path):
     assert few.samples == 5 and [s.key for s in shardpack.Dataset(tmp_path / "f")] == sorted(
         s.key for s in shardpack.Dataset(tmp_path / "f"))
     assert shardpack.pack(photos, tmp_path / "dry", dry_run=True).samples == 160 and not (tmp_path / "dry").exists()
+
+
+def test_links_that_are_left_out_are_told_of(photos, tmp_path):
+    (tmp_path / "links").mkdir()
+    for i, image in enumerate(sorted(photos.rglob("*.jpg"))[:4]):
+        (tmp_path / "links" / f"{i}.jpg").symlink_to(image)
+    (tmp_path / "links" / "real.jpg").write_bytes(image.read_bytes())
+    with pytest.warns(shardpack.ShardpackWarning, match="4 links or special files were left out; follow_symlinks=True"):
+        result = shardpack.pack(tmp_path / "links", tmp_path / "one")
+    assert (result.samples, result.other_skipped, result.frames) == (1, 4, 1)
+    told = []
+    result = shardpack.pack(tmp_path / "links", tmp_path / "all", follow_symlinks=True, on_note=told.append)
+    assert (result.samples, result.other_skipped, told) == (5, 0, [])
 
 
 @pytest.mark.parametrize("options, kind, text", [

@@ -19,10 +19,11 @@ class PackResult:
     """What `pack` did. Sizes in bytes.
 
     Attributes:
-        samples, files, classes, shards: in the dataset (all splits together)
+        samples, files, classes, shards, frames: in the dataset (all splits together)
         bytes_in, bytes_out: of the source files stored, and of the shards
         bad: bad files found, also listed in ``bad-files.tsv``
-        bad_skipped_samples, junk, excluded: left out
+        bad_skipped_samples, junk, excluded, excluded_folders: left out
+        other_skipped: links that were not followed, sockets, devices: left out, too
         shards_resumed: taken over from an interrupted run
         up_to_date: the target held exactly this already
         fingerprint: of the dataset (the first split)
@@ -36,12 +37,15 @@ class PackResult:
     files: int
     classes: int
     shards: int
+    frames: int
     bytes_in: int
     bytes_out: int
     bad: int
     bad_skipped_samples: int
     junk: int
     excluded: int
+    excluded_folders: int
+    other_skipped: int
     shards_resumed: int
     up_to_date: bool
     fingerprint: str
@@ -167,7 +171,7 @@ def pack(
         dry_run: only look at the source and plan
         progress: True: a line on standard error; a callable gets a dict (phase, files, samples, samples_total, bytes,
             bytes_total, bad) about ten times a second
-        on_note: gets lines worth telling that are no errors; None: warnings
+        on_note: gets lines worth telling that are no errors, such as that links were left out; None: warnings
 
     Raises FileNotFoundError, FileExistsError, PermissionError, OSError, ValueError (an argument, or with
     ``on_bad="fail"`` a bad image, which is named), shardpack.ChangedError, shardpack.BusyError.
@@ -175,13 +179,15 @@ def pack(
     line = _Line()
     options = _pack_options({**locals(), "line": None})
     try:
-        return PackResult(
+        result = PackResult(
             **_core.pack(os.fsencode(_args.path("src", src)), os.fsencode(_args.path("dst", dst)), options,
                          _texts("include", include), _texts("exclude", exclude), _splits(split),
                          _callback(progress, line.pack), on_note or _warn)
         )
     finally:
         line.end()
+    _tell_links(result, follow_symlinks, on_note or _warn)
+    return result
 
 
 def repack(
@@ -238,6 +244,12 @@ def _warn(text: str) -> None:
     import warnings
 
     warnings.warn(text, _errors.ShardpackWarning, stacklevel=3)
+
+
+def _tell_links(result: PackResult, follow: bool, on_note: Callable[[str], Any]) -> None:
+    if result.other_skipped:
+        hint = "" if follow else "; follow_symlinks=True packs what the links name"
+        on_note(f"{result.other_skipped:,} links or special files were left out{hint}")
 
 
 def _pack_options(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -113,9 +113,10 @@ static int take_splits(PyObject *list, spk_split **out, size_t *n)
 static PyObject *pack_result(const spk_pack_result *r)
 {
     return Py_BuildValue(
-        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:O,s:s,s:K,s:K,s:K,s:K,s:K,s:K}", "samples", r->samples, "files",
-        r->files, "classes", r->classes, "shards", r->shards, "bytes_in", r->bytes_in, "bytes_out", r->bytes_out, "bad",
-        r->bad, "bad_skipped_samples", r->bad_skipped_samples, "junk", r->junk, "excluded", r->excluded,
+        "{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:O,s:s,s:K,s:K,s:K,s:K,s:K,s:K}", "samples",
+        r->samples, "files", r->files, "classes", r->classes, "shards", r->shards, "frames", r->frames, "bytes_in",
+        r->bytes_in, "bytes_out", r->bytes_out, "bad", r->bad, "bad_skipped_samples", r->bad_skipped_samples, "junk",
+        r->junk, "excluded", r->excluded, "excluded_folders", r->excluded_folders, "other_skipped", r->other_skipped,
         "shards_resumed", r->shards_resumed, "up_to_date", r->up_to_date ? Py_True : Py_False, "fingerprint",
         r->fingerprint, "jpeg_fast", r->jpeg_fast, "jpeg_pixels", r->jpeg_pixels, "jpeg_other", r->jpeg_other,
         "jpeg_damaged", r->jpeg_damaged, "jpeg_unequal", r->jpeg_unequal, "jpeg_no_gain", r->jpeg_no_gain);
