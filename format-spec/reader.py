@@ -277,7 +277,7 @@ class Shard:
         require(
             frames == len(self.frames), "index-frames", "index has %d frames, seek table %d", frames, len(self.frames)
         )
-        ok = 56 + 20 * frames + packed == size and unpacked <= GIB
+        ok = 56 + 20 * frames + packed == size and unpacked <= GIB and packed <= 0x50000000
         text = "index of %d bytes with %d frames and a list of %d bytes, %d unpacked"
         require(ok, "list-size", text, size, frames, packed, unpacked)
         self.tar_bytes = sum(f[2] for f in self.frames)

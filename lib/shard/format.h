@@ -18,7 +18,7 @@
 
 /* frames (section 4) */
 #define SPK_FRAME_CONTENT_MAX 0x40000000u /* 1 GiB: most tar bytes in one frame */
-#define SPK_FRAME_BYTES_MAX 0x50000000u   /* most compressed bytes in one frame */
+#define SPK_FRAME_BYTES_MAX 0x50000000u   /* most compressed bytes in one frame, the sample list's too */
 #define SPK_FRAMES_MAX 0x8000000u         /* 2^27 frames in a shard */
 #define SPK_FRAME_DIGEST 16u              /* first bytes of the SHA-256 of a frame's compressed bytes */
 #define SPK_WINDOW_LOG_MAX 27

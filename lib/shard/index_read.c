@@ -77,9 +77,9 @@ static spk_status parse_fixed(spk_index *x, struct fixed *out, const uint8_t *p,
                              (unsigned long long)x->frames, out->list_bytes, (unsigned long long)want, body);
     out->frames = f + SPK_INDEX_FIXED;
     out->list = out->frames + SPK_INDEX_PER_FRAME * x->frames;
-    if (out->list_content > SPK_INDEX_LIST_MAX)
-        return spk_error_set(err, SPK_E_LIMIT, "sample list of %u bytes, at most %u are allowed", out->list_content,
-                             SPK_INDEX_LIST_MAX);
+    if (out->list_content > SPK_INDEX_LIST_MAX || out->list_bytes > SPK_FRAME_BYTES_MAX)
+        return spk_error_set(err, SPK_E_LIMIT, "sample list of %u bytes in %u, at most %u in %u are allowed",
+                             out->list_content, out->list_bytes, SPK_INDEX_LIST_MAX, SPK_FRAME_BYTES_MAX);
     if (out->list_content > spk_frame_content_bound(out->list_bytes))
         return spk_error_set(err, SPK_E_FORMAT, "sample list: %u bytes cannot hold %u", out->list_bytes,
                              out->list_content);

@@ -65,6 +65,13 @@ static spk_status fetch_tail(tail *t, spk_shard *s, const spk_shard_expect *expe
     return SPK_OK;
 }
 
+/* Most bytes that index and seek table can have. */
+static uint64_t tail_max(uint64_t frames)
+{
+    return SPK_SKIP_HEADER + SPK_INDEX_FIXED + SPK_INDEX_PER_FRAME * frames + SPK_FRAME_BYTES_MAX +
+           spk_seek_table_bytes(frames + 1);
+}
+
 /* What the shard table says of the file, before any of it is parsed. */
 static spk_status check_expected(tail *t, spk_shard *s, const spk_shard_expect *expect, spk_error *err)
 {
@@ -74,6 +81,10 @@ static spk_status check_expected(tail *t, spk_shard *s, const spk_shard_expect *
     if (expect->index_offset >= s->bytes)
         return spk_error_set(err, SPK_E_FORMAT, "index at byte %llu of %llu in the shard table",
                              (unsigned long long)expect->index_offset, (unsigned long long)s->bytes);
+    if (s->bytes - expect->index_offset > tail_max(expect->frames))
+        return spk_error_set(
+            err, SPK_E_LIMIT, "%llu bytes from its index on in the shard table, at most %llu are possible",
+            (unsigned long long)(s->bytes - expect->index_offset), (unsigned long long)tail_max(expect->frames));
     if (spk_source_is_remote(s->source))
         return fetch_tail(t, s, expect, err);
     SPK_TRY(tail_reach(t, s, expect->index_offset, err));

@@ -88,6 +88,25 @@ START_TEST(samples_are_read_in_order_and_by_number)
 }
 END_TEST
 
+/* A table that says so would have a reader take memory for what is no index. */
+START_TEST(tails_are_bounded)
+{
+    const spk_shard_expect expect = {1, 1, (uint64_t)3 << 30, 2048, 1, {0}};
+    spk_error err;
+    spk_shard *shard = NULL;
+    spk_source *source = NULL;
+    char *dir = check_temp_folder(), file[4096];
+    snprintf(file, sizeof file, "%s/x.tar.zst", dir);
+    int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    ck_assert_int_eq(ftruncate(fd, (off_t)expect.bytes), 0);
+    close(fd);
+    ck_ok(spk_source_open(&source, file, &err), err);
+    ck_fails(spk_shard_open_source(&shard, source, &expect, NULL, &err), err, SPK_E_LIMIT,
+             "x.tar.zst: 3221225471 bytes from its index on in the shard table, at most 1342177");
+    check_remove_tree(dir);
+}
+END_TEST
+
 START_TEST(options_are_checked)
 {
     spk_shard *s = NULL;
@@ -157,6 +176,7 @@ static Suite *suite(void)
     Suite *s = suite_create("shard/shard");
     TCase *t = tcase_create("shard");
     tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, tails_are_bounded);
     tcase_add_test(t, shards_are_listed_from_their_index);
     tcase_add_test(t, samples_are_read_in_order_and_by_number);
     tcase_add_test(t, options_are_checked);
