@@ -71,7 +71,8 @@ uninstall: uninstall-lib uninstall-tools ## remove what install put there
 .PHONY: dist
 dist: ## the committed tree as build/shardpack-VERSION.tar.gz
 	@mkdir -p build
-	git archive --format=tar --prefix=shardpack-$(VERSION)/ HEAD | gzip -9n > build/shardpack-$(VERSION).tar.gz
+	git archive --format=tar.gz -9 --prefix=shardpack-$(VERSION)/ -o build/dist.tmp HEAD
+	@mv build/dist.tmp build/shardpack-$(VERSION).tar.gz
 	@ls -l build/shardpack-$(VERSION).tar.gz
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
