@@ -41,7 +41,7 @@ const char *spk_story_end(const spk_net *net, const spk_tries *tries)
     for (size_t i = 0; i < net->mirrors_n; i++)
         if (tries[i].attempts > 0 && tries[i].faults[SPK_FAULT_MISSING] == 0)
             return "it cannot be had";
-    return "no mirror has it";
+    return net->mirrors_n > 1 ? "no mirror has it" : "it is not there";
 }
 
 /* The code that fits all mirrors, else NETWORK. */

@@ -13,15 +13,23 @@ say() {
 [ -t 1 ] || say() { printf '\n%s\n' "$*"; }
 
 show() { # runs a command and prints it, as one would type it
-    printf '$ %s\n' "$(printf '%s ' "$@" | sed 's/ $//')"
+    printf '$'
+    for word; do
+        case $word in
+        *[!A-Za-z0-9_./=:,+-]*) printf " '%s'" "$word" ;;
+        *) printf ' %s' "$word" ;;
+        esac
+    done
+    echo
     "$@"
 }
 
 if [ -n "${1:-}" ]; then
     src=$1
-    # One target per source folder, so that the demo can go from one to another and back.
-    work=$out/dataset-$(printf %s "$(cd "$src" && pwd)" | cksum | cut -d ' ' -f 1)
-    say "1. Your folder"
+    [ -e "$src" ] || { echo "DATA=$src: no such folder or tar archive" >&2 && exit 1; }
+    # One target per source, so that the demo can go from one to another and back.
+    work=$out/dataset-$(realpath "$src" | cksum | cut -d ' ' -f 1)
+    say "1. Your images"
 else
     src=$out/photos
     say "1. An example: 320 small synthetic photographs in eight class folders"
@@ -40,7 +48,10 @@ options="--shard-size 2MiB"
 [ -z "${1:-}" ] || options="--on-bad skip"
 # A dataset of an earlier demo with other content is replaced, in one step, only when asked to.
 # shellcheck disable=SC2086
-show "$SHARDPACK" pack $options "$src" "$work" || show "$SHARDPACK" pack --force $options "$src" "$work"
+if ! show "$SHARDPACK" pack $options "$src" "$work"; then
+    [ -e "$work" ] || exit 1
+    show "$SHARDPACK" pack --force $options "$src" "$work"
+fi
 
 say "3. What is in the dataset folder"
 show ls -lh "$work"
