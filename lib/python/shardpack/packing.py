@@ -159,8 +159,7 @@ def pack(
         limit: at most so many samples
         split: ``{"train": 0.9, "val": 0.1}``: a dataset per name, below ``dst``
         check: of images: ``"decode"`` (each once), ``"header"`` or ``"none"``
-        on_bad: ``"fail"``, ``"skip"`` or ``"keep"``
-        labels: ``"auto"``, ``"folders"`` or ``"none"``
+        on_bad, labels: ``"fail"``, ``"skip"`` or ``"keep"``; ``"auto"``, ``"folders"`` or ``"none"``
         stem: what files of one sample share: the name up to the ``"last"`` or the ``"first"`` dot
         follow_symlinks: also links to files and folders
         max_pixels: refuse larger images; None: 178,956,970
