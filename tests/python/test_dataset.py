@@ -146,6 +146,17 @@ def test_pack(photos, tmp_path):
     assert shardpack.pack(photos, tmp_path / "dry", dry_run=True).samples == 160 and not (tmp_path / "dry").exists()
 
 
+def test_targets(data, tmp_path):
+    ds = shardpack.Dataset(data)
+    assert ds.targets.dtype == np.int64 and ds.targets.tolist() == [sample.label for sample in ds]
+    assert ds.targets is ds.targets and pickle.loads(pickle.dumps(ds)).targets.tolist() == ds.targets.tolist()
+    (tmp_path / "one").mkdir()
+    for name, text in (("a.txt", "x"), ("b.txt", "y")):
+        (tmp_path / "one" / name).write_text(text)
+    shardpack.pack(tmp_path / "one", tmp_path / "plain")
+    assert shardpack.Dataset(tmp_path / "plain").targets.tolist() == [-100, -100]
+
+
 def test_links_that_are_left_out_are_told_of(photos, tmp_path):
     (tmp_path / "links").mkdir()
     for i, image in enumerate(sorted(photos.rglob("*.jpg"))[:4]):

@@ -8,7 +8,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Union, overload
 
-from . import _args, samples
+import numpy as np
+
+from . import _args, _columns, _core, _programs, samples
 from ._remote import Paths, Place, StrPath
 from .samples import Sample
 
@@ -71,6 +73,7 @@ class Dataset(Sequence[Any]):
         self._lock = threading.Lock()
         stat = self._core().stat()
         self._length: int = stat["samples"]
+        self._targets: Optional[np.ndarray[Any, Any]] = None
 
     def _core(self) -> Any:
         """The open dataset of this process."""
@@ -154,6 +157,27 @@ class Dataset(Sequence[Any]):
     @property
     def class_to_idx(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.classes)}
+
+    @property
+    def targets(self) -> np.ndarray[Any, Any]:
+        """Label of each sample, int64 (-100: none), as torchvision's ``targets``: for weights of classes, samplers and
+        subsets. The first use reads the whole dataset, by worker processes, without decoding an image."""
+        if self._targets is None:
+            self._targets = self._read_targets()
+        return self._targets
+
+    def _read_targets(self) -> np.ndarray[Any, Any]:
+        targets = np.full(self._length, samples.NO_LABEL, np.int64)
+        options = {"batch_size": min(max(self._length, 1), 8192), "worker_program": _programs.worker(),
+                   "verify_full": int(self._verify)}
+        loader = _core.Loader(self._core(), options, [{"kind": _columns._LABEL}, {"kind": _columns._INDEX}])
+        try:
+            while (taken := loader.next()) is not None:
+                labels, index = map(np.asarray, taken[0])
+                targets[index] = labels
+        finally:
+            loader.close()
+        return targets
 
     @property
     def fields(self) -> dict[str, str]:
