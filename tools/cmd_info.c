@@ -187,7 +187,7 @@ static int show_dataset(const target *t, const label_counts *l, int json)
     }
     json_t *o = json_object();
     out_json_text(o, "path", t->path);
-    json_object_update(o, manifest);
+    json_object_update_missing(o, manifest); /* a later version may have a member of that name */
     add_labels(o, l, spk_dataset_class_count(t->dataset));
     json_decref(manifest);
     return out_json(o);

@@ -202,5 +202,5 @@ bool spk_path_is_shard(const char *path)
     }
     if (is_url(path))
         return ends_with(path, ".tar.zst");
-    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+    return stat(path, &st) == 0 ? !S_ISDIR(st.st_mode) : ends_with(path, ".tar.zst");
 }
