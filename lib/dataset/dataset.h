@@ -67,8 +67,8 @@ SPK_CHECK spk_status spk_export_sha256(const spk_dataset *d, spk_buf *out, spk_e
 
 /* Path or URL of the manifest that `path` means (malloc'ed). NOT_FOUND says what was looked for. */
 SPK_CHECK spk_status spk_manifest_locate(const char *path, char **out, spk_error *err);
-/* True if path is to be taken as one shard: a file, or a URL of one, that is no manifest. What is not there is one if it
- * is called like one. */
+/* True if path is to be taken as one shard: a file, or a URL of one, that is no manifest. What is not there is one if
+ * it is called like one. */
 bool spk_path_is_shard(const char *path);
 /* folder/name, malloc'ed. */
 SPK_CHECK spk_status spk_path_join(char **out, const char *folder, const char *name, spk_error *err);
