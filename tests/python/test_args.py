@@ -67,7 +67,6 @@ WRONG = [
     ({"image": [RandomResizedCrop(9), RandomHorizontalFlip(), RandomHorizontalFlip()]}, ValueError, "two flips"),
     ({"image": [RandomResizedCrop(9), RandomHorizontalFlip()], "hflip": 0.3}, ValueError, "hflip=0.3: .*give one of"),
     ({"image": [RandomResizedCrop(9), RandomVerticalFlip()], "vflip": 0.0}, ValueError, "vflip=0.0: .*give one of"),
-    ({"max_errors": 5}, ValueError, 'max_errors of 5: needs on_error "substitute"'),
     ({"fields": []}, ValueError, "at least one column"),
     ({"fields": "image"}, TypeError, "must be a list of names"),
     ({"fields": ["seg.png"]}, ValueError, "'seg.png' cannot be an attribute; use a dict"),
