@@ -92,10 +92,13 @@ static spk_status open_loader(struct bench *b, const char *path)
                                .transform = options[TRANSFORM].value ? SPK_RESIZE_CENTER_CROP : SPK_RANDOM_RESIZED_CROP,
                                .hflip = options[TRANSFORM].value ? 0 : 0.5,
                                .dtype = options[TYPE].value ? SPK_FLOAT32 : SPK_UINT8,
-                               .layout = options[LAYOUT].value ? SPK_NCHW : SPK_NHWC,
-                               .normalize = options[TYPE].value != 0,
-                               .mean = {0.485F, 0.456F, 0.406F},
-                               .std = {0.229F, 0.224F, 0.225F}};
+                               .layout = options[LAYOUT].value ? SPK_NCHW : SPK_NHWC};
+    const float mean[3] = {0.485F, 0.456F, 0.406F}, std[3] = {0.229F, 0.224F, 0.225F};
+    if (options[TYPE].value) {
+        image.normalize = 1;
+        memcpy(image.mean, mean, sizeof mean);
+        memcpy(image.std, std, sizeof std);
+    }
     spk_column columns[] = {
         {.kind = SPK_COLUMN_IMAGE, .image = image}, {.kind = SPK_COLUMN_LABEL}, {.kind = SPK_COLUMN_INDEX}};
     if (options[RAW].value)
